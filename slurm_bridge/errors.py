@@ -8,13 +8,13 @@ Expected obstacles are values, not exceptions; what stands here are surprises fr
     │   ├── NotAuthenticated       the server does not accept our token or certificate
     │   ├── NotAuthorized          the server knows us and says no
     │   └── NoCommonVersion        the server speaks no API version that we speak
-    ├── TryLater                   nobody has to act yet
+    ├── TryLater                   it may pass by itself
     │   ├── Unavailable            not reached, or it says that it cannot serve now: nothing was done
     │   ├── Unanswered             it was asked and may have acted; the answer is missing
     │   ├── BadAnswer              truncated, too large, not JSON, or of an impossible shape
     │   │   └── Unreadable         the server answers, and this one object in its answer cannot be read: it is unknown
     │   ├── Expired                the remembered resource version is too old: list again
-    │   └── NotLeading             another replica leads, or may: nothing was asked of anybody
+    │   └── NotLeading             another replica leads, or may: nothing was sent
     └── Disagreement               the server understood and refused; the caller decides what follows
         ├── NotFound               no such object
         ├── Conflict               it exists already, changed meanwhile, or is in the wrong state

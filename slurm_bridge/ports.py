@@ -236,7 +236,7 @@ class Cluster(Protocol):
     def lease(self, namespace: str, name: str) -> Lease | None: ...
 
     def write_lease(self, lease: Lease) -> Lease:
-        """Create it (no resource version) or replace exactly the version read; Conflict when another write was faster."""
+        """Create it (no resource version) or replace exactly the version read; Conflict after another write."""
 
 
 class Callers(Protocol):

@@ -17,8 +17,8 @@ NOTHING = Fraction()
 class NodeFacts:
     """One Kubernetes node, and its counterpart in Slurm: None when Slurm has none, or when two nodes claim it.
 
-    `used` is what pods that are bound there (or about to be) ask for, whichever scheduler bound them; `placed` is how much of
-    it Slurm knows of, because it gave those pods the node. `pods` are those pods, as far as they are known in full:
+    `used` is what all pods that are bound there (or about to be) ask for, of any scheduler; `placed` is how much of it
+    Slurm knows of, because it gave those pods the node. `pods` are those pods, as far as they are known in full:
     of one that is about to be bound, a name may be all that is known.
     """
 

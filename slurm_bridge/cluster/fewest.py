@@ -12,9 +12,9 @@ tried only where all of this holds:
     trust    the fewest nodes by Slurm's count are free in Kubernetes too: it would take one where pods run that it
              does not know of, and the gang would have to be placed anew
 
-Room is what both sides leave: Slurm counts the jobs of all users, as of the last reading; Kubernetes counts the pods that
-have been bound since then. It is computed for all nodes when tasks of a kind are first seen, and after that for nodes
-that have changed.
+Room is what both sides leave: Slurm counts the jobs of all users, as of the last reading; Kubernetes counts the pods
+that have been bound since then. It is computed for all nodes when tasks of a kind are first seen, and after that for
+nodes that have changed.
 """
 
 import dataclasses

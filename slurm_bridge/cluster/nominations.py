@@ -1,4 +1,4 @@
-"""Pods that have been promised a node and are not on it yet: other pods that are placed there have to leave room for them."""
+"""Pods that have been promised a node and are not on it yet: other pods there have to leave room for them."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from types import MappingProxyType

@@ -58,7 +58,7 @@ class Audience(enum.Enum):
 
 
 class Log(Protocol):
-    """A logger that is bound to the hook and its workload; what is traced becomes a text only where the log level shows it."""
+    """A logger that is bound to the hook and its workload; a trace becomes a text only where the log level shows it."""
 
     def trace(self, message: object, /) -> None: ...
 

@@ -17,7 +17,7 @@ _Rows = NDArray[np.intp]
 
 
 def added(said: Sequence[Scores], nodes: Nodes) -> Scores:
-    """The sum for each node, and how the first hook that cares wants it to be used; a hook that says nothing does not count."""
+    """The sum for each node, and how it is used: the first hook that says so decides."""
     said = [one for one in said if one.tiers is not None or one.note or one.nodes]
     if not said:
         return Scores(nodes={})
@@ -67,7 +67,7 @@ class Ranking:
         return [nodes if size >= len(nodes) else frozenset(names[:size]) for size in sizes]
 
     def _among(self, nodes: Nodes) -> tuple[_Rows, _Values]:
-        """The rows to choose from, and their values; all where none has room: a workload that waits, waits for the best."""
+        """The rows to choose from, and their values; all where none has room: it waits for the best then."""
         if self._looked and self._looked[0][0] is nodes:
             return self._looked[0][1]
         mask = self.columns.mask(nodes)

@@ -28,7 +28,7 @@ Avoid = Mapping[str, str]
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
 class FilterResult:
-    """The nodes for pods of one shape, and which hooks denied the others. `members` names the pods where others differ."""
+    """The nodes for pods of one shape, and the hooks that denied others. `members` names the pods if shapes differ."""
 
     nodes: Nodes
     denied: tuple[Denied, ...]

@@ -238,7 +238,7 @@ class Mirror:
             )
 
     def _fresh(self, one: Placeholder) -> bool:
-        """Seen so lately that its end could not have been purged since: a job that was cancelled meanwhile is not lost."""
+        """Seen so lately that its end could not have been purged since: a cancelled one is not lost."""
         return self._clock.now() - max(self._polled, one.since, one.read or 0.0) <= self._rhythm.remembered
 
     def adopt(self, view: JobView, *, tell: bool = True) -> Placeholder:

@@ -1,7 +1,7 @@
 """Limits log lines about workloads: a rate per namespace, and a length.
 
-Users with the right to create pods influence how often something is logged about them. Dropped lines are counted, and the next
-line says how many there were. Lines about no workload are always written.
+Users with the right to create pods influence how often something is logged about them. Dropped lines are counted, and
+the next line says how many there were. Lines about no workload are always written.
 """
 
 import threading

@@ -6,7 +6,7 @@
     for parts, too    within each set for all pods, a set for each part: of the job that has a component for each shape
                       of pods; and sets that will do for all parts together, of any other job
 
-What is merely in use refuses nobody: the workload waits in Slurm for one of the domains that could take it.
+A domain that is merely in use refuses no workload: it waits in Slurm for one of the domains that could take it.
 """
 
 import dataclasses
@@ -80,7 +80,7 @@ class Chooser:
         return Chosen(choices=tuple(ordered), errors=tuple(dict.fromkeys(self._errors)))
 
     def every(self, wished: Wishes, nodes: Nodes) -> Iterator[Choice]:
-        """All that could ever be tried, for who looks for some of them by name."""
+        """All sets that could ever be tried, for finding some of them by name."""
         return itertools.islice(self._choices(wished, nodes, every=True), MOST_WAYS)
 
     def found(self, wish: Wish, nodes: Nodes) -> Found:
@@ -182,7 +182,7 @@ class Chooser:
 
 
 def _is_set(one: DomainCandidate, required: str | None) -> bool:
-    """Who only prefers may have any node in the end, also those outside the topology."""
+    """A workload that only prefers domains may have any node in the end, also outside the topology."""
     return bool(one.nodes) and (required is not None or bool(one.domain))
 
 

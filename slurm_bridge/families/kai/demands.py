@@ -29,7 +29,7 @@ def asked(columns: NodeColumns, ask: Ask, pods: Sequence[Pod]) -> PlacementQuery
 
 
 def by_row(columns: NodeColumns, scores: Mapping[str, int]) -> Numbers:
-    """The same scores, as whoever compares all nodes wants them."""
+    """The same scores by row, for comparing all nodes."""
     rows = np.fromiter((columns.members.index[name] for name in scores), np.intp, len(scores))
     values, mask = np.zeros(len(columns), np.int64), np.zeros(len(columns), np.bool_)
     values[rows], mask[rows] = np.fromiter(scores.values(), np.int64, len(scores)), True

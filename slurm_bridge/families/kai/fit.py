@@ -109,7 +109,7 @@ def binding(
 ) -> frozenset[Domain] | None:
     """The required domains that hold an active node: what runs already has settled where the rest goes.
 
-    None where nothing runs, or no level is required: then nobody is bound.
+    None where nothing runs, or no level is required: then no domain is fixed.
     """
     if not (active and constraint.required):
         return None

@@ -86,7 +86,7 @@ class Kai:
             note="; ".join(found.errors),
             wanted=tuple(wishes.spoken(wished.required)),
             memo=before.text,
-            # Who waits for one of several domains is tried in another that has room by then.
+            # A workload that waits for one of several domains is tried in another that has room by then.
             moving=bool(wished.required) and len(kept) > 1,
         )
 

@@ -28,7 +28,7 @@ class StockNode:
 
 
 class Stock(Protocol):
-    """The nodes at one moment, by row; arrays are shared, and nobody writes into them."""
+    """The nodes at one moment, by row; arrays are shared and never written."""
 
     @property
     def members(self) -> NodeRows:
@@ -44,7 +44,7 @@ class Stock(Protocol):
         """How many more pods each node takes; None where that is not counted."""
 
     def since(self, before: Self) -> Rows | None:
-        """The rows in which this may differ from another stock of the same nodes; None when nobody remembers."""
+        """The rows in which this may differ from another stock of the same nodes; None when unknown."""
 
 
 #: For a node that does not say how many pods it takes; no workload has as many.

@@ -40,7 +40,7 @@ class TreePart:
         self.rows: Rows = np.flatnonzero(self.leaf != NOWHERE)
         self._leaves: Leaves = self.leaf[self.rows]
         self.counts = self.sums(None)
-        #: What was worked out about it, for whoever asks again.
+        #: Answers that were computed about it, for equal questions.
         self.answers: Recent[Hashable, Any] = Recent(MOST_ANSWERS)
         self._arranged: tuple[list[str], list[int]] | None = None
         self._sets = _carried(before, self) if before is not None else {}

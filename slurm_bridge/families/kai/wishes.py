@@ -1,6 +1,6 @@
 """What the annotations of a workload ask of its nodes: for all of its pods, and for parts of them.
 
-    who says it                                   whom it is about
+    object with the annotation                    pods that it is about
     the object of the workload (Job, JobSet, …)   all pods; of several objects the strongest voice for each key
     its pods, where all are of one part           all pods, as the weakest voice
     its pods, where there are several parts       the pods of their part
@@ -86,7 +86,7 @@ _Voices = Mapping[str, _Said]
 
 
 def read(workload: Workload, topologies: Topologies, usual: str) -> Wishes:
-    """The wishes; `usual` is the topology of those who name a level only, "" where that has to be said."""
+    """The wishes; `usual` is the topology of wishes that name only a level, "" where they have to name it."""
     every: list[Mapping[str, str]] = [one.annotations for one in workload.sources]
     every += [pod.metadata.annotations for pod in workload.pods]
     if not any(key.startswith(PREFIX) for said in every for key in said):

@@ -55,12 +55,12 @@ def stands(seen: Scene, facts: _Facts, pods: Iterable[Pod], nodes: Mapping[str, 
             asked.update(found.asked)
         if not _roomy(facts[name], there):
             return False
-    # Who comes with a pod may mean it: a rule that moves for one of them is asked about all.
+    # Pods that start together may have terms about each other: a rule that moves for one of them is asked about all.
     return not asked or not wrong(seen, facts, pods, nodes, asked)
 
 
 def _roomy(facts: NodeFacts, coming: Iterable[Pod]) -> bool:
-    """Everybody finds as much as he asks for, and nothing is overdrawn that pods are compared by unasked.
+    """Every pod gets what it asks for, and no amount is exceeded that all pods are compared by.
 
     Counted as columns count, each pod by itself: amounts that are rounded up together would be less.
     """
@@ -82,7 +82,7 @@ def _free(facts: NodeFacts, resource: str) -> int:
 def wrong(
     scene: Scene, facts: _Facts, pods: Iterable[Pod], nodes: Mapping[str, str], predicates: Predicates
 ) -> Mapping[str, Said]:
-    """The nodes that cannot take who is to come there, each with the reasons; `nodes` are by the pods' uids.
+    """The nodes that cannot take the pods for them, each with the reasons; `nodes` are by the pods' uids.
 
     `scene` is that of the cluster as it is, for any pod.
     """
@@ -95,7 +95,7 @@ def wrong(
 
 
 def _coming(pods: Iterable[Pod], nodes: Mapping[str, str]) -> Mapping[str, Sequence[Pod]]:
-    """Who is to come to each node."""
+    """The pods for each node."""
     coming: dict[str, list[Pod]] = collections.defaultdict(list)
     for pod in pods:
         if pod.uid in nodes:
@@ -104,7 +104,7 @@ def _coming(pods: Iterable[Pod], nodes: Mapping[str, str]) -> Mapping[str, Seque
 
 
 def _with(facts: NodeFacts, coming: Sequence[Pod]) -> NodeFacts:
-    """The node when they have come; who counts there already is counted once."""
+    """The node with these pods; a pod that counts there already is counted once."""
     there = {pod.uid: pod for pod in (*coming, *facts.pods)}
     return with_pods(facts, there.values())
 

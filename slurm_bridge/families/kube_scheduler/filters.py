@@ -1,8 +1,7 @@
 """Predicates in their order: what they say of every node, or of one.
 
 Without `always_check_all` a node is out with the first predicate that fails on it, and has all reasons of that one. A
-node to which pods are nominated has to take the pod twice: with them there, and without, for nobody knows yet whether
-they will come.
+node to which pods are nominated has to take the pod twice, with them there and without, because they may not come.
 """
 
 from collections.abc import Iterable, Mapping, Sequence

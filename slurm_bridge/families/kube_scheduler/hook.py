@@ -45,7 +45,7 @@ class KubeScheduler:
         #: What predicates as configured see to.
         self.honours = frozenset[Feature]().union(*(rule.honours for rule in self._rules.values()))
         self._own = any(rule.own for rule in self._rules.values())
-        #: Somebody else's code is part of it, which may hang: it is called as a foreign hook is.
+        #: A site's code is part of it, which may hang: it is called as a foreign hook is.
         self.foreign = self._prioritizer.foreign or self._own
         self._looking = Looking(self.needs)
         self._extenders = ExtenderDesk(options.extenders, services)
@@ -94,7 +94,7 @@ class KubeScheduler:
         return found if fresh and version == session.snapshot.version and _same(before, nodes) else None
 
     def verify(self, session: Session, workload: Workload, nodes: Mapping[str, str]) -> Admit | Deny:
-        """By what is free now: whoever is there counts, but for the pod itself."""
+        """By what is free now: all pods there count, except the pod itself."""
         facts, seen = session.snapshot.nodes, self._scene(session, workload.pods[0], "free")
         if allocation_check.stands(seen, facts, workload.pods, nodes, lambda pod: self._standing(session, pod)):
             return GO
@@ -105,7 +105,7 @@ class KubeScheduler:
         return Deny(nodes=frozenset(wrong), message=f"nodes that Slurm allocated cannot take the pods: {told}")
 
     def close(self) -> None:
-        """Nobody is asked any more."""
+        """End the threads that ask extenders."""
         self._extenders.close()
 
     def _by_predicates(self, session: Session, ask: Ask) -> Denied:
@@ -130,7 +130,7 @@ class KubeScheduler:
         return Denied(nodes=merged, moving=any(one.moving for one in (first, *others)))
 
     def _of(self, session: Session, pod: Pod) -> Denied:
-        """Equal pods get the same record, until the nodes change; where it matters who runs, until that changes too.
+        """Equal pods get the same record until the nodes change, or the running pods, where these count.
 
         A site's own predicates may look at anything, the pod's name or the time: they are asked each time.
         """
@@ -141,7 +141,7 @@ class KubeScheduler:
         return self._moved(session, pod, known, restless) if restless else self._settled(session, pod, known)
 
     def _standing(self, session: Session, pod: Pod) -> PodStanding | None:
-        """What such a pod is denied whatever runs, and who has to be asked again; None where that is everybody."""
+        """The nodes that such a pod is denied whatever runs, and the rules to ask again; None where all are asked."""
         if self._own or self._options.capacity == "free":
             return None
         known = self._known(session, pod)

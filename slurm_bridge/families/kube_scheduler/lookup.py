@@ -38,7 +38,7 @@ class Looking:
         self._limits: VersionCache[Need, _Limits] = VersionCache()
 
     def at(self, session: Session) -> Lookup:
-        """For one pass; what is looked up is read when somebody asks."""
+        """For one pass; objects are read at the first use."""
 
         def storage(need: Need, kind: type[T], namespace: str, name: str) -> T | None:
             found = session.view(need).get(namespace, name) if need in self._needs else None

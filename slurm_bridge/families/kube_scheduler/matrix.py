@@ -1,4 +1,4 @@
-"""What all priorities said of all nodes, as columns; as mappings and lists only for whoever wants to read it."""
+"""What all priorities said of all nodes, as columns; as mappings and lists only where they are shown."""
 
 import dataclasses
 import functools
@@ -12,7 +12,7 @@ from slurm_bridge.families.kube_scheduler.priorities.rule import HostPriority
 from slurm_bridge.hooks import base
 from slurm_bridge.model.pod import Pod
 
-#: The score of every node where nobody has anything to say.
+#: The score of every node where no priority says anything.
 UNRATED = 1
 
 
@@ -109,12 +109,12 @@ def combine(rows: Sequence[Scored], length: int) -> Whole:
 
 
 def unrated(columns: NodeColumns, nodes: Mask) -> Prioritized:
-    """Nobody was asked: all are alike."""
+    """No priority was asked: all nodes are equal."""
     return Prioritized(columns=columns, nodes=nodes, rows=(), combined=numbers.constant(len(columns), UNRATED))
 
 
 def by_row(columns: NodeColumns, scores: Mapping[str, int]) -> Whole:
-    """Scores by name as a column; who is not there has 0, and names that are no nodes are left out."""
+    """Scores by name as a column; a node without one has 0, and names that are no nodes are left out."""
     values = np.zeros(len(columns), np.int64)
     for name, score in scores.items():
         row = columns.row(name)

@@ -1,4 +1,4 @@
-"""What running pods say of their neighbours, as far as it is listened to: anybody writes it, and all looks pay for it.
+"""The terms of running pods about their neighbours, within bounds: any user writes them, and every look pays for them.
 
 each pod    so many terms of a list (`rules.neighbours`), and so many bytes of them
 all pods    so many bytes of distinct words: an equal share for each namespace, in which short words come first
@@ -41,7 +41,7 @@ List = tuple[str, str]
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Said:
-    """What pods of a namespace write in some lists: JSON, a list of rows for each. Nobody has made sense of it yet."""
+    """What pods of a namespace write in some lists: JSON, a list of rows for each. It is not parsed yet."""
 
     namespace: str
     text: bytes
@@ -64,7 +64,7 @@ class Word:
 #: What each of some pods says.
 Found = Coded[Said | None]
 
-#: By topology key, and the code of who says so: how much it counts.
+#: By topology key and the code of the terms: how much they count.
 About = Mapping[str, Mapping[int, int]]
 
 NOTHING: Found = Coded(np.empty(0, np.int32), ())
@@ -105,9 +105,9 @@ class Listener:
         self._known: Recent[tuple[Any, ...], tuple[tuple[Said | None, ...], About]] = Recent(MOST_KINDS)
 
     def about(self, scene: Scene, columns: NodeColumns, found: Found) -> About:
-        """Whose words mean the pod of the scene, by topology key. `found` are those of the pods of these columns.
+        """The terms that mean the pod of the scene, by topology key. `found` are those of the pods of these columns.
 
-        As a rule the same few say it of the same pods, so it is remembered for as long as nobody says anything else.
+        As a rule the same few say it of the same pods, so it is kept until the terms change.
         """
         labels_of, meta, values = scene.lookup.namespace_labels, scene.pod.metadata, found.values
         if columns is not scene.parts[0][0]:
@@ -134,7 +134,7 @@ class Listener:
 def of_interest(scene: Scene, said: Sequence[tuple[Found, About]]) -> Sequence[str]:
     """The topology keys that some node has; of very many those first of which the pod's own namespace speaks.
 
-    Of a key that no node has nothing follows, and anybody can name thousands of them.
+    Nothing follows from a key that no node has, and a user can name thousands of them.
     """
     there = frozenset[str]().union(*(columns.label_keys for columns, _ in scene.parts))
     keys = list(dict.fromkeys(key for _, about in said for key in about if key in there))
@@ -145,14 +145,14 @@ def of_interest(scene: Scene, said: Sequence[tuple[Found, About]]) -> Sequence[s
 
 
 def _speakers(key: str, said: Iterable[tuple[Found, About]]) -> frozenset[str]:
-    """The namespaces of those who speak of a topology key."""
+    """The namespaces of pods with terms about a topology key."""
     speaking = (found.values[code] for found, about in said for code in about.get(key, ()))
     return frozenset(one.namespace for one in speaking if one is not None)
 
 
 @dataclasses.dataclass(frozen=True, slots=True, eq=False)
 class _Heard:
-    """The words of those who are listened to, each with the code of who says it."""
+    """The terms that count, each with its code."""
 
     values: tuple[Said | None, ...]
     words: tuple[tuple[int, Word], ...]
@@ -168,7 +168,7 @@ class _Heard:
 
 
 def _chosen(values: Iterable[Said | None], most: int) -> Iterator[tuple[int, Said]]:
-    """Who is listened to. As long as there is room, the namespace that has said least so far has the next word."""
+    """The terms that count: while there is room, the next ones are of the namespace that has the fewest so far."""
     speaking = [(code, one) for code, one in enumerate(values) if one is not None]
     if sum(one.size for _, one in speaking) <= most:
         return iter(speaking)

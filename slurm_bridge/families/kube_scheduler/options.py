@@ -87,7 +87,7 @@ class ExtenderOptions(pydantic.BaseModel, frozen=True, extra="forbid", use_attri
     token_file: str = ""
     """The file with the bearer token for it."""
     ca_file: str = ""
-    """Who may sign its certificate, in place of the system's authorities."""
+    """The authorities that may sign its certificate, in place of the system's."""
 
 
 class KubeSchedulerOptions(pydantic.BaseModel, frozen=True, extra="forbid", use_attribute_docstrings=True):

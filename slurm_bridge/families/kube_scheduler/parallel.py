@@ -10,7 +10,7 @@ Piece = Callable[[], None]
 def run(pieces: Iterable[Piece], parallelism: int) -> None:
     """Each piece once; a piece keeps its own result and its own failure.
 
-    The threads end with the work. A piece that hangs blocks only whoever asked, and not the end of the process.
+    The threads end with the work. A piece that hangs blocks only its caller, and not the end of the process.
     """
     waiting = collections.deque(pieces)
     threads = [

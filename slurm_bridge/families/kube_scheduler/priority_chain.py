@@ -19,7 +19,7 @@ from slurm_bridge.runtime import packages
 
 PARALLELISM = 16
 
-#: A message that names more failures helps nobody; `failures` has all of them.
+#: A message that names more failures is too long to help; `failures` has all of them.
 MOST_NAMED = 5
 
 #: So many shapes of pods are remembered: at twenty thousand nodes each takes half a megabyte.
@@ -28,7 +28,7 @@ MOST_SHAPES = 64
 #: Of so many shapes the raw scores are carried along while the cluster changes: a megabyte each at that size.
 MOST_KEPT = 16
 
-#: Takes lines if anybody wants them: what makes them is called only then.
+#: Takes lines of the finest log level: the function that makes them is called only when that level is on.
 Finest = Callable[[Callable[[], Iterator[str]]], None]
 
 
@@ -42,7 +42,7 @@ class PrioritiesFailed(Exception):
 
 
 def unheard(_: Callable[[], Iterator[str]]) -> None:
-    """Nobody wants them."""
+    """The finest log level is off."""
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
@@ -77,7 +77,7 @@ class Prioritizer:
 
     @property
     def foreign(self) -> bool:
-        """Somebody else's code is among them: it may hang."""
+        """A site's code is among them: it may hang."""
         return bool(self._own)
 
     def run(

@@ -29,7 +29,7 @@ _NO_STORAGE = volumes.Storage(
 class Lookup:
     """Where to find objects that rules speak of; a hook gives what its needs let it see.
 
-    `namespace_labels`: None for a namespace that nobody knows. `service_selectors`: those of a namespace.
+    `namespace_labels`: None for an unknown namespace. `service_selectors`: those of a namespace.
     `volume_limits`: how many volumes of a driver nodes can attach, for those of which it is known.
     `controller_selectors`: those of the replica sets and stateful sets of a namespace.
     """
@@ -99,7 +99,7 @@ def _count(used: dict[str, Fraction], pod: Pod, sign: int) -> None:
 
 
 def _requests_of(pod: Pod) -> Amounts:
-    """Amounts that nobody can read count as nothing, here as in what is used already."""
+    """Amounts that cannot be read count as 0, here as in what is used already."""
     try:
         return resources.requests_of(pod)
     except ValueError:

@@ -51,7 +51,7 @@ def num_feasible_nodes(percentage: int, number: int) -> int:
 
 
 def some(feasible: Mask, number: int, start: int) -> Mask:
-    """So many of the feasible nodes, from a row on and around: who starts elsewhere each time treats all alike."""
+    """So many of the feasible nodes, from a row on and around: starting elsewhere each time treats all alike."""
     rows = np.flatnonzero(feasible)
     chosen = np.roll(rows, -int(np.searchsorted(rows, start)))[:number]
     mask = np.zeros(len(feasible), np.bool_)

@@ -2,7 +2,7 @@
 
 1 functions and maps   each function at once with all others, maps over the nodes in as many parts as may run together
 2 reduces              each at once with all others, after all maps
-Where nothing failed there is a score for every candidate; results do not depend on who finished first.
+Where nothing failed there is a score for every candidate; results do not depend on which thread finishes first.
 """
 
 import dataclasses
@@ -153,7 +153,7 @@ def column(columns: NodeColumns, scores: HostPriorityList, nodes: Mask) -> Whole
 
 
 def _score(given: HostPriority, node: str) -> int:
-    """The score, checked: this comes from code that nobody here has seen."""
+    """The score, checked: it comes from a site's own code."""
     if not isinstance(given, HostPriority):
         raise TypeError(f"answered {type(given).__name__}, not HostPriority")
     if given.host != node:

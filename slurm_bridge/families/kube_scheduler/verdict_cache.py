@@ -1,7 +1,7 @@
 """What rules say of a class of pods: some have to be asked each time, the others once while the nodes stay as they are.
 
-As soon as anybody keeps others away, all pods that he might mean have a rule that moves. They are few rules, and what
-all others say of every node is remembered rule by rule.
+As soon as a pod keeps others away, all pods that it might mean have a rule that moves. These are few rules, and what
+all others say of every node is kept rule by rule.
 """
 
 import dataclasses
@@ -22,7 +22,7 @@ MOST_CLASSES = 64
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Restless:
-    """Who has to be asked about such a pod each time, and whether pods that were promised a node are in its way."""
+    """The rules to ask about such a pod each time, and whether pods that were promised a node are in its way."""
 
     rules: frozenset[str]
     rivals: bool
@@ -52,7 +52,7 @@ class Resting:
         self._answers: VersionCache[tuple[Known, NodeRows], dict[str, Failures]] = VersionCache(MOST_CLASSES)
 
     def restless(self, version: int, known: Known, look: Callable[[], tuple[Scene, bool]]) -> Restless:
-        """Who is not, in this `company_version`. `look` gives a pod of the class in its scene, and if it has rivals."""
+        """The rules to ask once in this `company_version`. `look` gives a pod of the class in its scene, and if it has rivals."""
 
         def asked() -> Restless:
             seen, rivals = look()

@@ -14,7 +14,7 @@ from slurm_bridge.hooks.services import JsonClient, NotAnswered, Target
 
 
 class SamplingAgent(Protocol):
-    """Whoever has nodes; `cluster` is its name."""
+    """An agent, or this process, with nodes; `cluster` is its name."""
 
     @property
     def cluster(self) -> str: ...
@@ -44,8 +44,8 @@ class RemoteAgent:
 class AgentMember:
     """One agent, and how it has done lately.
 
-    After `failures` in a row it is left out for `pause_seconds`: whoever hangs would else keep every other caller's
-    turn. Then it is asked again, and one more failure is enough for the next pause.
+    After `failures` in a row it is left out for `pause_seconds`: an agent that hangs would else delay every caller.
+    Then it is asked again, and one more failure is enough for the next pause.
     """
 
     def __init__(
@@ -111,7 +111,7 @@ class Patience:
         self.version = 0
 
     def returned(self) -> None:
-        """Who waits for nodes may find some now."""
+        """Workloads that wait for nodes may find some now."""
         with self._lock:
             self.version += 1
         self._came_back()

@@ -55,7 +55,7 @@ def wanted(roomy: Mask, pods: int, most: int) -> int:
 
 
 def any_of(nodes: Nodes, pods: int, most: int) -> tuple[Nodes, ...]:
-    """Candidates in place of those that nobody remembers, once all of them have been tried."""
+    """Candidates in place of forgotten ones, once all of them have been tried."""
     return candidates([(heapq.nsmallest(pods * most, nodes), pods)], nodes, most)
 
 

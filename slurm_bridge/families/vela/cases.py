@@ -2,7 +2,7 @@
 
     what is known                                   what follows
     nothing yet                                     ask
-    asked                                           wait (and ask again when nobody answered for very long)
+    asked                                           wait (and ask again after very long without an answer)
     no node, or no agent answered                   wait for the next try; ask when it is due, or something changed
     no node too often                               hold; ask when something changed, or at the slow resync
     decided                                         use it
@@ -34,7 +34,7 @@ STALE_SECONDS = 15.0
 #: Parked workloads are looked at once in a while although nothing has changed.
 RESYNC_SECONDS = 300.0
 #: Workloads that are remembered, and nodes that were found for all of them together. What is forgotten is sampled
-#: again, so the first is above what can wait to be sampled: whoever waits must not push out others who do.
+#: again, so the first is above what can wait to be sampled: a waiting workload must not push out another.
 MOST_CASES = 120_000
 MOST_NODES = 4_000_000
 
@@ -150,7 +150,7 @@ class SamplingCase:
         return self.parked
 
     def asked(self, shape: str, number: int, now: float, seen: Seen) -> None:
-        """A question is under way. Whoever was parked starts anew."""
+        """A question is under way. A parked workload starts anew."""
         if self.parked:
             self.parked, self.retries, self.troubles = False, 0, 0
         self.turns[shape] = Turn(number=number, since=now, seen=seen, soonest=now)
@@ -208,7 +208,7 @@ class Cases:
         #: At most so many are kept; what was replaced since they were last counted counts twice.
         self._nodes = 0
         self._known: dict[WorkloadKey, SamplingCase] = {}
-        #: Held by whoever looks at a case, or changes one.
+        #: Held while a case is read or changed.
         self.lock = threading.RLock()
 
     def __len__(self) -> int:
@@ -228,7 +228,7 @@ class Cases:
             return case
 
     def forget(self, workload: WorkloadKey) -> None:
-        """Nobody asks for it any more. Without the lock: whoever tells is not to wait for samples of others."""
+        """Forget it. Without the lock: the caller does not wait for samples of others."""
         self._known.pop(workload, None)
 
     def kept(self, number: int) -> None:

@@ -17,7 +17,7 @@ FAILED = "FailedScheduling"
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
 class MultiBind(Generic[T]):
-    """Whom one pod was offered to: `retries` of those tried have refused, `bound` has accepted."""
+    """The nodes that one pod was offered to: `retries` of those tried have refused, `bound` has accepted."""
 
     tried: tuple[T, ...]
     bound: T | None
@@ -63,7 +63,7 @@ class NodeLedger:
         self.available = dict(available)
 
     def commit(self, limits: Mapping[str, int], *, readable: bool = True) -> Committed:
-        """Take it if all of it fits. A node of which nobody knows the state has committed nothing."""
+        """Take it if all of it fits. A node of unknown state has committed nothing."""
         if not readable:
             return Committed.INTERNAL_ERROR
         if self.lacking(limits):

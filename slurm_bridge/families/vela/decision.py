@@ -44,7 +44,7 @@ _FOREIGN = -1
 class SamplingDecision:
     """The nodes that are left, best first, with their final scores and the uids of the Kubernetes nodes, by place.
 
-    `rows` is where they are in columns with these `members`, which nobody should keep who only remembers a sample.
+    `rows` is where they are in columns with these `members`, which is not kept with a remembered sample.
     `sampled` is how many nodes the agents named, `dropped` is how many of them were of no use here, by reason.
     """
 
@@ -70,7 +70,7 @@ class SamplingDecision:
         return rows[rows >= 0]
 
     def uid_of(self, name: str) -> str:
-        """The uid under which a node was sampled; "" where nobody said, or where it was not."""
+        """The uid under which a node was sampled; "" where it is not known, or where it was not sampled."""
         members = self.members()
         if members is None:
             return next((uid for node, uid in zip(self.nodes, self.uids, strict=True) if node == name), "")

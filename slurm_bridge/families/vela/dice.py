@@ -13,8 +13,8 @@ Places = NDArray[np.intp]
 #: drawn would be a repetition.
 LONG = 256
 
-#: So many numbers at once are drawn one by one. NumPy lets other threads run while it draws, and whoever wants a few
-#: numbers would wait for their turns to end.
+#: So many numbers at once are drawn one by one. NumPy lets other threads run while it draws, and a caller that
+#: wants a few numbers would wait for their turns to end.
 FEW = 256
 
 #: What is shuffled is sorted by numbers below this: of twenty thousand two are the same once in twenty times.

@@ -15,7 +15,7 @@ UNRATED = Scores(nodes={}, tiers=_WHOLE)
 
 
 def rated(columns: NodeColumns, decisions: Sequence[SamplingDecision]) -> Scores:
-    """Of a node that several decisions have, the highest; worked out when somebody looks."""
+    """Of a node that several decisions have, the highest; computed at the first use."""
     return Scores(nodes=Numbers(columns, lambda: _finals(columns, decisions)), tiers=_WHOLE)
 
 

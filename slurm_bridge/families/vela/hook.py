@@ -68,7 +68,7 @@ class Vela:
         self._sampler = self._made_sampler()
         self._office = SamplingService(options, services, self._sampler, self._told)
         self._numbers = itertools.count(1)
-        #: The number of the question that a pass asks just now, by whoever holds the lock of the cases.
+        #: The number of the question that a pass asks just now; the lock of the cases protects it.
         self._asking: int | None = None
         self._emitter = Emitter()
         self._rooms = NodeRooms()
@@ -78,7 +78,7 @@ class Vela:
         self._office.close()
 
     def forget(self, workload: WorkloadKey) -> None:
-        """Nobody of it waits any more."""
+        """No pod of it waits any more."""
         self._cases.forget(workload)
 
     def order(self, workload: Workload) -> Rank:
@@ -90,7 +90,7 @@ class Vela:
             if session.attempt >= (len(case.candidates) or self._options.candidates):
                 return Sample(nodes=nodes, note="every candidate was tried: all nodes are looked at")
             if session.mode is Mode.SIMULATED:
-                # Nobody waits for a simulation, so it looks at what is there, and changes nothing.
+                # A simulation does not wait: it looks at what is there, and changes nothing.
                 turn = case.turns.get(_shape(ask))
                 if turn is None or turn.decision is None:
                     return Sample(nodes=nodes, note="nothing was sampled yet: all nodes are looked at")
@@ -176,7 +176,7 @@ class Vela:
         return False
 
     def _asked(self, question: SamplingQuestion) -> bool:
-        """Nobody has to be woken by an answer that comes at once; one from another thread waits until this is left."""
+        """An answer that comes at once wakes no workload; one from another thread waits until this returns."""
         self._asking = question.number
         try:
             return self._office.ask(question)
@@ -254,7 +254,7 @@ class Vela:
         )
 
     def _came_back(self) -> None:
-        """An agent that had failed answers again: whoever found no node may find one there."""
+        """An agent that had failed answers again: workloads without a node may find one there."""
         for workload in self._cases.waiting(lambda case: case.parked or case.troubles > 0):
             self._services.wake(workload)
 
@@ -275,5 +275,5 @@ def _shape(ask: Ask) -> str:
 
 
 def _uid(case: SamplingCase, name: str) -> str:
-    """The uid under which a node was sampled last; "" where nobody said."""
+    """The uid under which a node was sampled last; "" where it is not known."""
     return next(filter(None, (decision.uid_of(name) for decision in reversed(case.decisions))), "")

@@ -9,12 +9,12 @@ T = TypeVar("T")
 
 
 class Idle(Generic[T]):
-    """From any thread. Whoever finds something takes no lock: that is what happens nearly always."""
+    """May be used by any thread. A thread that finds something takes no lock, which is nearly always so."""
 
     def __init__(self, every: Iterable[T]) -> None:
         self._free = deque(every)
         self._changed = threading.Condition()
-        #: How many wait. They count themselves before they look, and who gives looks after it gave.
+        #: How many wait. A thread counts itself before it looks, and a giving thread looks here after it gave.
         self._waiting = 0
 
     def take(self, seconds: float) -> T | None:

@@ -36,7 +36,7 @@ def crowded() -> Wait:
 
 
 def sampled(decision: SamplingDecision) -> str:
-    """For operators: from whom, and what was left out."""
+    """For operators: the agents that answered, and what was left out."""
     parts = [f"{len(decision.nodes)} of {decision.sampled} sampled nodes are left, from {', '.join(decision.answered)}"]
     parts += [f"agent {name} is left out: {why}" for name, why in decision.failed.items()]
     parts += [f"{number} nodes were {reason}" for reason, number in decision.dropped.items()]

@@ -27,7 +27,7 @@ from slurm_bridge.hooks.services import HookServices
 from slurm_bridge.model.names import WorkloadKey
 from slurm_bridge.model.pod import Pod
 
-#: Pods that wait to be sampled; whoever comes when it is full is told to come again.
+#: At most so many pods wait to be sampled; others are looked at again later.
 MOST_WAITING = 100_000
 
 #: Of nodes that no filter here rejects.
@@ -91,7 +91,7 @@ class SamplingService:
         self._inline = InlineBudget(services.clock)
 
     def ask(self, question: SamplingQuestion) -> bool:
-        """Let it wait for its turn, where nobody has time for it at once; False when there is no room."""
+        """Let it wait for its turn, when no thread has time for it at once; False when there is no room."""
         number = str(next(self._numbers))
         if self._runs_inline and self._samplers.run_inline(number, lambda: self._sampled_here(question)):
             return True
@@ -99,12 +99,12 @@ class SamplingService:
         if len(self._queue) >= MOST_WAITING:
             return False
         self._queue.enqueue(entry)
-        # A piece of work takes whoever is first by then, not necessarily the one that it was made for.
+        # A piece of work samples the pod that is first by then, not necessarily the one that it was made for.
         return self._samplers.submit(number, self._sample_first)
 
     @property
     def _runs_inline(self) -> bool:
-        """Whoever asks has the sample sooner if he draws it himself, and takes nobody's turn with it."""
+        """The calling thread has the sample sooner if it draws it itself, and takes no other pod's turn."""
         return self._sampler.near and not self._queue and self._inline.pays
 
     def _sampled_here(self, question: SamplingQuestion) -> None:
@@ -122,7 +122,7 @@ class SamplingService:
                 self._hand_on(str(question.number), lambda: self._decide(question, merged))
 
     def close(self) -> None:
-        """Nobody is told anything from now on."""
+        """No answer is reported from now on."""
         self._queue.close()
         self._sampler.close()
         self._samplers.close()

@@ -57,8 +57,12 @@ class AgentOptions(pydantic.BaseModel, frozen=True, extra="forbid"):
     name: _Name = Field(description="the name of the cluster, in messages and answers")
     url: str = Field(default="", description="where the service listens; empty: in this process")
     token_file: str = Field(default="", description="the file with the bearer token for it")
-    ca_file: str = Field(default="", description="who may sign its certificate, in place of the system's authorities")
-    timeout_seconds: Seconds = Field(default=2.0, description="the deadline of one request; who is later is left out")
+    ca_file: str = Field(
+        default="", description="the authorities that may sign its certificate, in place of the system's"
+    )
+    timeout_seconds: Seconds = Field(
+        default=2.0, description="the deadline of one request; an agent that is later is left out"
+    )
     shard: ShardOptions = Field(default=ShardOptions(), description="the nodes of an agent in this process")
 
     @pydantic.model_validator(mode="after")
@@ -104,7 +108,7 @@ class VelaOptions(pydantic.BaseModel, frozen=True, extra="forbid"):
         default=USUAL_NODES_BP, description="Np: how many of its nodes an agent returns, in basis points"
     )
     agents: tuple[AgentOptions, ...] = Field(
-        default=(AgentOptions(name="local"),), min_length=1, description="whom RemoteNodesSampler asks"
+        default=(AgentOptions(name="local"),), min_length=1, description="the agents that RemoteNodesSampler asks"
     )
     samplers: Count | None = Field(
         default=None,

@@ -29,7 +29,7 @@ class NotSampled(Exception):
 
 
 class UnknownStrategy(NotSampled):
-    """Nobody has such a strategy; the message has those that there are."""
+    """There is no such strategy; the message lists those that there are."""
 
 
 class Busy(NotSampled):

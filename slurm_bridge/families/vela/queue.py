@@ -17,7 +17,7 @@ class Empty(Exception):
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
 class Entry(Generic[T]):
-    """A pod that waits under its key `NAMESPACE.NAME`, and what whoever takes it needs to know."""
+    """A pod that waits under its key `NAMESPACE.NAME`, and what the thread that takes it needs to know."""
 
     key: str
     priority: int | None
@@ -57,7 +57,7 @@ class SamplingQueue(Generic[T]):
             return None if self._closed else self._first()
 
     def close(self) -> None:
-        """Whoever waits here gets None."""
+        """Threads that wait here get None."""
         with self._changed:
             self._closed = True
             self._changed.notify_all()

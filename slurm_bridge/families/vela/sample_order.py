@@ -1,4 +1,4 @@
-"""Who is sampled first: exactly one sort plugin says so."""
+"""Which pod is sampled first: exactly one sort plugin decides."""
 
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Protocol
@@ -31,7 +31,7 @@ SORTS: Mapping[str, Callable[[], SortPlugin]] = {"PrioritySort": PrioritySort, "
 
 
 def only(kind: str, names: Sequence[str], known: Mapping[str, object]) -> str:
-    """The one plugin of a kind; ValueError names all of several, or the one that nobody knows."""
+    """The one plugin of a kind; ValueError names all of several, or the one that is unknown."""
     allowed = ", ".join(known)
     if len(names) != 1:
         said = " and ".join(names) if names else "none"

@@ -30,13 +30,13 @@ class SampleNodesPlugin(Protocol):
 
     @property
     def near(self) -> bool:
-        """Nobody is asked who is not in this process: a sample takes no longer than it takes the processor."""
+        """It asks only this process: a sample takes no longer than its computation."""
 
     def close(self) -> None: ...
 
 
 class LocalNodesSampler:
-    """The snapshot is one shard, and nobody else is asked."""
+    """The snapshot is the only shard."""
 
     def __init__(self, options: VelaOptions, services: HookServices) -> None:
         self._strategy = options.strategy
@@ -89,7 +89,7 @@ class RemoteNodesSampler:
         self._desk.close()
 
     def _chosen(self) -> tuple[AgentMember, ...]:
-        """Whoever is left out for a while is not drawn: the pod would wait for nothing while others have nodes."""
+        """An agent that is left out for a while is not drawn: the pod would wait in vain while others have nodes."""
         with self._turn:
             return smart.choose_clusters(self._members, self._options.clusters_percent, self._dice, AgentMember.willing)
 
@@ -98,7 +98,7 @@ class RemoteNodesSampler:
             self._numbers += 1
             key = f"{member.name}/{self._numbers}"
 
-        # Without threads one is asked after the other, which is no reason to leave out those who come later.
+        # Without threads one is asked after the other, which is no reason to leave out later ones.
         in_turn = not self._services.threads
 
         def call() -> None:
@@ -132,7 +132,7 @@ class _Gathering:
         return self._clock.now() < self._began + member.seconds
 
     def answers(self) -> dict[str, SamplingResponse | AgentFailure]:
-        """All, in the order of the members; who is late has failed."""
+        """All, in the order of the members; an agent that is late has failed."""
         for member in sorted(self._members, key=lambda one: one.seconds):
             self._clock.wait(self._complete, self._began + member.seconds - self._clock.now())
             self.put(member, member.late())

@@ -20,7 +20,7 @@ NO_ROWS: Rows = np.zeros(0, np.intp)
 
 
 class Picked(Sequence[str]):
-    """Words out of many that a snapshot has anyway, by their codes: made only when somebody reads them.
+    """Words out of many that a snapshot has anyway, by their codes: made only when they are read.
 
     `rows` says which of the codes are meant, where not all of them are.
     """

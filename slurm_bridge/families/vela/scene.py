@@ -107,7 +107,7 @@ class Scorer:
     plugin: ScorePlugin
 
 
-#: Whether two records of a node are the same to whoever remembers answers.
+#: Whether two records of a node are the same for cached answers.
 Alike = Callable[[NodeFacts, NodeFacts], bool]
 
 

@@ -29,7 +29,7 @@ def choose_clusters(
 ) -> tuple[T, ...]:
     """All in their order where all are needed, else as many as needed in the order in which they were drawn.
 
-    How many are needed is a matter of all of them; drawn are those that are willing, as long as anybody is.
+    How many are needed is a matter of all of them; drawn are those that are willing, as long as there are any.
     """
     among = tuple(filter(willing, clusters)) or tuple(clusters)
     if len(among) == 1:
@@ -86,7 +86,7 @@ class Merged:
 
 
 def merge(answers: Mapping[str, SamplingResponse | AgentFailure]) -> Merged:
-    """The nodes of all who answered, cluster after cluster; the others are reported, and otherwise left out."""
+    """The nodes of all clusters that answered, one after the other; the others are reported, and otherwise left out."""
     if len(answers) == 1 and isinstance(only := next(iter(answers.values())), SamplingResponse):
         return _alone(only)
     given = {name: answer for name, answer in answers.items() if isinstance(answer, SamplingResponse)}

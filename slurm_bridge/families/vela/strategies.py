@@ -1,4 +1,4 @@
-"""Which nodes are looked at next: one strategy of each name for a whole agent, whoever of its pipelines asks.
+"""Which nodes are looked at next: one strategy of each name for all pipelines of an agent.
 
 A strategy keeps a state that all pipelines share: two round-robin requests at once get different nodes, until the list
 wraps. Packages add strategies by entry point; the name of the entry point is the name of the strategy.
@@ -59,7 +59,7 @@ BUILTIN: Mapping[str, Builder] = {"random": RandomStrategy, "round-robin": Round
 
 
 class Shared:
-    """One strategy for all pipelines of an agent; what it answers is looked at before anybody uses it."""
+    """One strategy for all pipelines of an agent; its answers are checked before they are used."""
 
     def __init__(self, name: str, strategy: SamplingStrategy) -> None:
         self.name = name
@@ -110,5 +110,5 @@ def _build(name: str, build: Builder, seed: random.Random) -> SamplingStrategy:
     except Exception as error:  # likewise for its constructor
         raise ValueError(f"strategy {name}: cannot be built: {type(error).__name__}: {error}") from error
     if not callable(getattr(made, "sample", None)):
-        raise ValueError(f"strategy {name}: has no method sample(total, count)")  # noqa: TRY004 - one kind for whoever configures
+        raise ValueError(f"strategy {name}: has no method sample(total, count)")  # noqa: TRY004 - one kind of error for configurations
     return made

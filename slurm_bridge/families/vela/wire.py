@@ -133,7 +133,7 @@ def response_of(answer: object, cluster: str) -> SamplingResponse:
 
 
 def status_body(status: str, routes: tuple[str, ...], nodes_count: int) -> bytes:
-    """An agent's answer to whoever asks how it does."""
+    """An agent's answer about its own state."""
     return msgspec.json.encode(_Status(status=status, routes=routes, nodes_count=nodes_count))
 
 

@@ -79,7 +79,7 @@ class ExtenderDesk:
         return answer.said if answer is not None else Said()
 
     def close(self) -> None:
-        """Nobody asks any more."""
+        """End the threads: there are no more questions."""
         self._desk.close()
 
     def _usable(self, name: str, nodes: Nodes) -> _ExtenderAnswer | None:
@@ -91,7 +91,7 @@ class ExtenderDesk:
     def _ask(self, name: str, workload: WorkloadKey, pod: Pod, nodes: Nodes, facts: Sequence[NodeFacts]) -> None:
         try:
             said = verdicts.ask(self._extenders, self._services.post, pod, facts)
-        except Exception as error:  # noqa: BLE001 - whatever went wrong, somebody waits for this answer
+        except Exception as error:  # noqa: BLE001 - whatever went wrong, a workload waits for this answer
             said = Said(failure=f"extenders could not be asked: {type(error).__name__}: {error}")
         for problem in (*said.passed_over, *([said.failure] if said.failure else [])):
             self._services.log.warning(problem)

@@ -91,7 +91,7 @@ def _filter(extender: ExtenderOptions, post: JsonClient, pod: Pod, nodes: Sequen
 def _rate(
     extenders: Sequence[ExtenderOptions], post: JsonClient, pod: Pod, nodes: Sequence[NodeFacts]
 ) -> tuple[list[Extended], list[str]]:
-    """Whoever does not answer is left out: no score is worth a placement."""
+    """An extender that does not answer is left out: no score is worth a placement."""
     rows: list[Extended] = []
     silent_ones: list[str] = []
     for extender in extenders:

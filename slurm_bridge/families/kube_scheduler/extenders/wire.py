@@ -37,7 +37,7 @@ class Filtered:
 
 
 def about_nodes(extender: ExtenderOptions, pod: Pod, nodes: Sequence[NodeFacts]) -> Body:
-    """The question of filter and prioritize. Who keeps nodes himself gets their names; the others get all of them."""
+    """The question of filter and prioritize. An extender with a node cache gets names; the others get whole nodes."""
     if extender.node_cache_capable:
         return {"Pod": msgspec.to_builtins(pod), "NodeNames": [facts.name for facts in nodes]}
     items = [msgspec.to_builtins(facts.node) for facts in nodes]
@@ -89,7 +89,7 @@ def about_victims(extender: ExtenderOptions, pod: Pod, candidates: Mapping[str, 
 
 
 def victims(extender: ExtenderOptions, candidates: Mapping[str, Victims], answer: Any) -> dict[str, Victims]:
-    """The answer of preempt: fewer nodes, and on each perhaps other victims among those who were named there."""
+    """The answer of preempt: fewer nodes, and on each perhaps other victims among those that were proposed."""
     said = _record(extender, answer).get("nodenametometavictims") or {}
     if not isinstance(said, Mapping):
         raise _unusable(extender, "answers with no map of nodes to victims")
@@ -97,7 +97,7 @@ def victims(extender: ExtenderOptions, candidates: Mapping[str, Victims], answer
 
 
 def _chosen(extender: ExtenderOptions, node: str, candidates: Mapping[str, Victims], said: Body) -> Victims:
-    """A party goes as a whole: who names one of its pods means all of them."""
+    """A party is evicted as a whole: an extender that names one of its pods means all of them."""
     if node not in candidates:
         raise _unusable(extender, f"answers with node {node!r}, which it was not asked about")
     rows = _rows(extender, said.get("pods") or [])

@@ -68,7 +68,7 @@ def shunning(columns: NodeColumns) -> Coded[bool]:
 
 
 def shunned(pods: PodColumns) -> Coded[neighbour_terms.Said | None]:
-    """Whom pods do not want near."""
+    """The anti-affinity terms of the pods on a node."""
     return pods.attribute("kube shunned", _shunned)
 
 

@@ -12,7 +12,7 @@ def names(scene: Scene) -> bool:
 
 
 def disk_conflict(scene: Scene) -> Failures:
-    """Where somebody has one of the disks."""
+    """The nodes on which a pod has one of the disks."""
     wanted = disks.of(scene.pod)
     if not wanted:
         return PASSED

@@ -32,7 +32,7 @@ _listener = neighbour_terms.Listener(functools.lru_cache(neighbour_terms.MOST_RE
 
 
 def neighbourly(scene: Scene) -> bool:
-    """Whether anybody cares who is near: the pod itself, or one that runs and does not want this one near."""
+    """Whether neighbours count: for the pod itself, or for a running one that does not want this one near."""
     return bool(neighbours.required(scene.pod) or neighbours.forbidden(scene.pod) or _shunning_here(scene))
 
 
@@ -91,7 +91,7 @@ def _shunned(scene: Scene, key: str, said: Iterable[_Part]) -> Mask:
         if key in about:
             nodes = columns.pods.node_rows[found.holding(list(about[key]))]
             taken[domains(cluster, columns, key)[nodes[counted[nodes]]]] = True
-    # Whoever is in no domain has no neighbours: nodes without the label, and holes.
+    # A node in no domain has no neighbours: those without the label, and holes.
     nowhere = names.code(None)
     taken[[-1] if nowhere is None else [-1, nowhere]] = False
     return taken[domains(cluster, scene.columns, key)]
@@ -112,7 +112,7 @@ def _meant(scene: Scene, terms: Iterable[Term]) -> Counted:
 
 
 def _shunning(scene: Scene, columns: NodeColumns) -> tuple[neighbour_terms.Found, neighbour_terms.About]:
-    """What the pods there say of whom they do not want near, and which of it means this one."""
+    """The anti-affinity terms of the pods there, and those of them that mean this pod."""
     if True not in attributes.shunning(columns).values:
         return neighbour_terms.NOTHING, {}
     found = attributes.shunned(columns.pods)

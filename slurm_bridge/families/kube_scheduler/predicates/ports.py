@@ -1,4 +1,4 @@
-"""PodFitsHostPorts: nobody on the node has a port of the host that the pod claims."""
+"""PodFitsHostPorts: no pod on the node has a port of the host that the pod claims."""
 
 from slurm_bridge.cluster.rules import ports
 from slurm_bridge.families.kube_scheduler.predicates import attributes, reasons
@@ -12,7 +12,7 @@ def claims(scene: Scene) -> bool:
 
 
 def host_ports(scene: Scene) -> Failures:
-    """Where somebody has one of the ports."""
+    """The nodes on which a pod has one of the ports."""
     wanted = ports.of(scene.pod)
     if not wanted:
         return PASSED

@@ -20,7 +20,7 @@ FIRST = (PODS, "cpu", "memory", "ephemeral-storage")
 
 
 class Arguments(pydantic.BaseModel, frozen=True, extra="forbid"):
-    """`ignored_resources`: extended resources that somebody else looks after."""
+    """`ignored_resources`: extended resources that another scheduler manages."""
 
     ignored_resources: tuple[Annotated[str, pydantic.Field(min_length=1)], ...] = ()
 

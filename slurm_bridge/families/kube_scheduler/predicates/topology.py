@@ -69,7 +69,7 @@ class Domains:
 
 
 def domains(cluster: NodeColumns, columns: NodeColumns, key: str) -> Codes:
-    """By row, the codes that the cluster has for the domains of nodes, which stay in them whoever is there."""
+    """By row, the codes that the cluster has for the domains of nodes, which stay in them whatever runs there."""
     codes = cluster.label(key).codes
     if columns is cluster:
         return codes

@@ -87,7 +87,7 @@ def _said(
 
 
 def _wishing(pods: Sequence[Pod]) -> bool:
-    """Whether any pod there says anything about its neighbours: told by node, so that nobody goes through all pods."""
+    """Whether any pod there says anything about its neighbours: told by node, so that not all pods are looked at."""
     return neighbour_terms.speaks(pods, _LISTS)
 
 

@@ -1,4 +1,4 @@
-"""What nodes are: their labels, their taints, and whom their owners would rather not have there."""
+"""What nodes are: their labels, their taints, and the pods that their administrators would rather not have there."""
 
 import functools
 from collections.abc import Callable, Mapping
@@ -16,7 +16,7 @@ from slurm_bridge.model.node import Node, Taint
 from slurm_bridge.model.pod import Pod, Toleration
 from slurm_bridge.runtime import written
 
-#: What a node without a preference says; also the score of every node where nobody prefers anything.
+#: What a node without a preference says; also the score of every node where nothing is preferred.
 EQUAL = 1
 
 #: The effect of a taint that is only a wish.
@@ -30,7 +30,7 @@ AVOIDABLE = frozenset({"ReplicationController", "ReplicaSet"})
 
 Controllers = frozenset[tuple[str, str]]
 
-#: Letters of that list: longer ones avoid nobody.
+#: The longest text of that annotation: a longer one avoids no pod.
 _MOST_AVOIDED: Final = 65_536
 
 
@@ -126,7 +126,7 @@ def _avoided(node: Node) -> Controllers:
 
 @functools.lru_cache(maxsize=1024)
 def _listed(annotation: str) -> Controllers:
-    """What cannot be read avoids nobody, as in kube-scheduler: one odd annotation must not stop every pod."""
+    """What cannot be read avoids no pod, as in kube-scheduler: one odd annotation must not stop every pod."""
     found = written.read(annotation, _Avoids, most=_MOST_AVOIDED) if annotation else None
     rows = found.prefer_avoid_pods or () if isinstance(found, _Avoids) else ()
     makers = (row.pod_signature.pod_controller for row in rows)

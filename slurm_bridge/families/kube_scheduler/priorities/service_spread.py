@@ -38,7 +38,7 @@ def owners(scene: Scene) -> tuple[Selector, ...]:
 
 
 def services(scene: Scene) -> tuple[Selector, ...]:
-    """Those of services; one without a selector selects nobody."""
+    """The selectors of services; one without a selector selects no pod."""
     namespace, labels = scene.pod.metadata.namespace, scene.pod.metadata.labels
     has = labels.items()
     mine = (wanted for wanted in scene.lookup.service_selectors(namespace) if wanted and wanted.items() <= has)
@@ -46,14 +46,14 @@ def services(scene: Scene) -> tuple[Selector, ...]:
 
 
 def controllers(scene: Scene) -> tuple[Selector, ...]:
-    """Those of replica sets and stateful sets; an empty selector means nobody here."""
+    """The selectors of replica sets and stateful sets; here an empty one selects no pod."""
     namespace, labels = scene.pod.metadata.namespace, scene.pod.metadata.labels
     found = scene.lookup.controller_selectors(namespace)
     return tuple(selector for selector in found if selector and selectors.all_hold(selector, labels))
 
 
 class Kinds:
-    """How many pods of a kind are on each node; whoever asks again is told by what has changed since."""
+    """How many pods of a kind are on each node; only what has changed is counted again."""
 
     def __init__(self) -> None:
         self._kept: QuestionCache[_Kind] = QuestionCache(MOST_KINDS)
@@ -167,5 +167,5 @@ def zone_of(node: Node) -> Zone:
 
 
 def staying(pods: PodColumns) -> Mask:
-    """Pods that nobody has asked to go."""
+    """Pods that are not being deleted."""
     return attributes.terminating(pods).where(lambda leaving: not leaving)

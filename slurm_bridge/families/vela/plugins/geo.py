@@ -40,7 +40,7 @@ def parse(text: str) -> Coordinates:
 
 
 def distance(target: Coordinates, latitudes: Degrees, longitudes: Degrees) -> NDArray[np.float64]:
-    """Kilometres along the great circle; NaN for those who do not say where they are."""
+    """Kilometres along the great circle; NaN for nodes without a place."""
     here, there = np.radians(target.latitude), np.radians(latitudes)
     along = np.radians(longitudes - target.longitude)
     half = np.sin((there - here) / 2) ** 2 + np.cos(here) * np.cos(there) * np.sin(along / 2) ** 2
@@ -56,7 +56,7 @@ def fits(target: Coordinates | None, latitudes: Degrees, longitudes: Degrees, mo
 
 
 def score(target: Coordinates | None, latitudes: Degrees, longitudes: Degrees, most: float = MAX_DISTANCE_KM) -> Whole:
-    """100 at the target itself, 1 at the farthest that is allowed; 0 beyond, and where nobody knows."""
+    """100 at the target itself, 1 at the farthest that is allowed; 0 beyond, and for unknown distances."""
     if target is None:
         return np.full(len(latitudes), 100, np.int64)
     kilometres = distance(target, latitudes, longitudes)
@@ -116,7 +116,7 @@ class GeoLocation:
 
 
 def _place(text: str | None) -> tuple[float, float]:
-    """A node that nobody can read is a node without a place."""
+    """A node with an unreadable place is a node without one."""
     try:
         return parse(text or "")
     except ValueError:

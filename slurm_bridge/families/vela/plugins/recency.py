@@ -39,6 +39,6 @@ def _last_added(nodes: NodeColumns) -> Whole:
 
 
 def _added(pod: Pod) -> int:
-    """When a pod began on its node, or at least appeared; Unix time, 0 where nobody says."""
+    """When a pod began on its node, or at least appeared; Unix time, 0 where it is not known."""
     written = pod.status.start_time or pod.metadata.creation_timestamp
     return int(dt.datetime.fromisoformat(written).timestamp()) if written else 0
