@@ -52,7 +52,7 @@ class Resting:
         self._answers: VersionCache[tuple[Known, NodeRows], dict[str, Failures]] = VersionCache(MOST_CLASSES)
 
     def restless(self, version: int, known: Known, look: Callable[[], tuple[Scene, bool]]) -> Restless:
-        """The rules to ask once in this `company_version`. `look` gives a pod of the class in its scene, and if it has rivals."""
+        """The rules to ask once in this `company_version`. `look` gives a pod of the class in its scene."""
 
         def asked() -> Restless:
             seen, rivals = look()

@@ -1,6 +1,6 @@
 """What administrators of the queues may ask for: the configuration in force, and whether another could take its place.
 
-Who is one, the root's adminacl says. Nothing here changes anything: a configuration comes from its storage alone, by
+The root's `adminacl` names them. Nothing here changes anything: a configuration comes from its storage alone, by
 the way that all configurations of the daemon come.
 """
 
@@ -43,7 +43,7 @@ class QueueAdmin:
         self.setup = dataclasses.replace(made, since=before.setup.since) if before is not None and same else made
 
     def may(self, name: str, groups: Sequence[str]) -> bool:
-        """Whether whom the API server knows by this name and in these groups administers the root."""
+        """Whether the user with this name and these groups, as the API server knows them, administers the root."""
         user, theirs = people.caller(name, groups, self.setup.options.users)
         return acl.parse(self.setup.written.root.admin_acl).allows(user, theirs)
 

@@ -1,4 +1,4 @@
-"""What a workload is to the core: how much of what, for whom, and where it wants to go."""
+"""What a workload is to the core: how much of what, for which user, and in which queue."""
 
 import dataclasses
 import datetime as dt
@@ -18,7 +18,7 @@ from slurm_bridge.translate import resources
 
 MEMORY = "memory"
 _MIB = 1 << 20
-#: The preemption policy of pods that have nobody go for them.
+#: The preemption policy of pods for which no pod is evicted.
 _NEVER = "Never"
 #: What annotations may ask of Slurm in the place of the pods' own amounts.
 _AMOUNTS = frozenset({"cpus_per_task", "memory", "gres"})
@@ -127,7 +127,7 @@ def _units(part: JobRequest) -> int:
 
 @functools.lru_cache(maxsize=_MOST_TIMES)
 def _unix(created: str) -> float:
-    """When the first pod came; 0 where nobody says."""
+    """When the first pod came; 0 where it is not known."""
     return dt.datetime.fromisoformat(created).timestamp() if created else 0.0
 
 

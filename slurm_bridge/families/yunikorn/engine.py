@@ -36,7 +36,7 @@ class Engine:
         self._began = False
 
     def begin(self, document: Document, manager: Callback, known: Update) -> None:
-        """Register with all that is known already; it has come to something before anybody else is heard."""
+        """Register with all that is known already; it is settled before other requests are handled."""
         registration = Registration(rm=RM, configuration=document, mode=NodeMode.ALLOCATABLE, predicates=True)
         self._core.register_resource_manager(registration, manager)
         self._core.update(known)
@@ -48,7 +48,7 @@ class Engine:
             self._threads.start()
 
     def close(self) -> None:
-        """The thread ends; nothing is decided any more, whoever still tells something."""
+        """The thread ends; nothing is decided any more, whatever is still reported."""
         self._began = False
         if self._threads is not None:
             self._threads.stop.set()
@@ -66,7 +66,7 @@ class Engine:
             self._turns.take(PATIENCE)
 
     def leave(self, update: Update) -> None:
-        """Tell the core what nobody waits for."""
+        """Tell the core something for which no caller waits."""
         self._core.update(update)
         if self._began:
             self._turns.leave()
@@ -93,11 +93,11 @@ class Engine:
 
     @property
     def is_measured(self) -> bool:
-        """It is known how large the cluster is: who makes room for somebody then makes it there, too."""
+        """The size of the cluster is known: preemption makes room there, too."""
         return bool(self._size)
 
     def nudge(self) -> None:
-        """Have the core look again at those who found nobody's place."""
+        """Have the core look again at asks without a place."""
         self.leave(Update(rm=RM, nodes=(self._node(),)))
 
     def _node(self) -> NodeReport:
@@ -111,7 +111,7 @@ class Engine:
         self.committed(lambda known: known.check(setup.partition))
 
     def committed(self, look: Callable[[CommittedPartition], object]) -> object:
-        """What somebody sees who looks at the committed state; None before there is any."""
+        """The committed state as it is shown; None before there is any."""
         with self._core.cache.ledger.lock:
             known = self._core.cache.ledger.partitions.get(partition_names.normalised(RM, PARTITION))
             return look(known) if known is not None else None

@@ -1,7 +1,7 @@
-"""Who is to make room for whom, from the core's order to its end.
+"""Workloads that are evicted for others, from the core's order to the end.
 
-A recall ends when its workload has left its queue, or is spared. A room is kept on record until whoever it is made for
-has a job: until then a restart has to know that what has become free is not for everybody.
+A recall ends when its workload has left its queue, or is spared. A room is kept on record until its asker has a
+job: until then a restart has to know that what has become free is not for all.
 """
 
 import threading
@@ -19,7 +19,7 @@ class Evictions:
         self._lock = lock
         self._recalls: dict[WorkloadKey, Recall] = {}
         self._rooms: dict[WorkloadKey, Clearance] = {}
-        #: Since when, as far as this process knows: by whoever asked, and by victims for whom nobody did.
+        #: Since when, as far as this process knows: by asker, and by victim where there is no asker.
         self._since: dict[WorkloadKey, float] = {}
 
     def order(self, victim: QueueMember, asker: QueueMember | None, message: str, now: float) -> None:
@@ -29,7 +29,7 @@ class Evictions:
             self._since.setdefault(uid, now)
             self._recalls[uid] = Recall(victim=uid, asker=NO_WORKLOAD, cause=message.removeprefix("preempted by "))
             return
-        # First for whom: one that goes for nobody who waits would be spared by whoever looks just then.
+        # The asker first: a victim without a waiting asker would be spared by a look at this moment.
         self.add(asker, {uid: victim.demand.title}, now)
         self._recalls[uid] = Recall(victim=uid, asker=asker.demand.uid, cause=asker.demand.title)
 
@@ -41,7 +41,7 @@ class Evictions:
         self._rooms[asker.demand.uid] = Clearance(where=asker.queue, victims={**already, **victims})
 
     def call_off(self) -> None:
-        """Nobody is to go for anybody any more; the scheduler sees who is leaving already, and goes to the end."""
+        """No workload is to be evicted any more; the scheduler finishes evictions that have begun."""
         for uid in tuple(self._rooms):
             self.served(uid)
 
@@ -65,12 +65,12 @@ class Evictions:
         return recall is not None
 
     def served(self, uid: WorkloadKey) -> None:
-        """Whoever asked has a job, or does not wait any more."""
+        """The asker has a job, or does not wait any more."""
         if self._rooms.pop(uid, None) is not None:
             self._since.pop(uid, None)
 
     def recall(self, uid: WorkloadKey) -> Recall | None:
-        """Who is to go, and for whom."""
+        """The victims, and the workloads for which they are evicted."""
         return self._recalls.get(uid)
 
     def has_room(self, uid: WorkloadKey) -> bool:
@@ -78,14 +78,14 @@ class Evictions:
         return uid in self._rooms
 
     def recalls(self) -> Mapping[WorkloadKey, Recall]:
-        """All that are under way, plan by plan: whoever acted on a part of one would have it forgotten by a restart."""
+        """All that are under way, plan by plan: a restart would forget the rest of a plan that is half done."""
         with self._lock:
             return dict(self._recalls)
 
     def rooms(self) -> Mapping[WorkloadKey, Clearance]:
-        """All that somebody waits for."""
+        """All that have an asker."""
         return dict(self._rooms)
 
     def since(self) -> Mapping[WorkloadKey, float]:
-        """Since when somebody goes for a workload, by its uid, or by that of the victim where nobody asked."""
+        """Since when victims are evicted for a workload, by its uid, or by that of the victim without an asker."""
         return dict(self._since)

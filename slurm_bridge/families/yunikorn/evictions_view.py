@@ -1,4 +1,4 @@
-"""Who goes for whom, as it is shown: those who asked with all who go for them, then queues that are over a maximum."""
+"""Evictions as they are shown: each asker with its victims, then victims of queues that are over a maximum."""
 
 import collections
 from collections.abc import Iterable, Mapping
@@ -16,7 +16,7 @@ Members = Mapping[WorkloadKey, QueueMember]
 
 
 def shown(evictions: Evictions, members: Members, now: float) -> list[dict[str, Any]]:
-    """Plain values, the longest under way first. `for` is "" where nobody asked, and `why` says what was too much."""
+    """Plain values, the longest under way first. `for` is "" without an asker, and `why` says what was too much."""
     since, recalls = evictions.since(), evictions.recalls()
     found = [
         {
@@ -35,7 +35,7 @@ def shown(evictions: Evictions, members: Members, now: float) -> list[dict[str, 
 def _unasked(
     recalls: Mapping[WorkloadKey, Recall], members: Members, since: Mapping[WorkloadKey, float], now: float
 ) -> Iterable[dict[str, Any]]:
-    """Likewise of those who go for nobody, by the reason."""
+    """The same for victims without an asker, by the reason."""
     by_reason: dict[str, list[Recall]] = collections.defaultdict(list)
     for one in recalls.values():
         if not one.asker:

@@ -48,7 +48,7 @@ def version(given: str) -> str:
 
 
 def handed_in(body: bytes) -> object:
-    """What somebody has sent; Unreadable says why it is no YAML."""
+    """A text that was sent to the admin API; Unreadable says why it is no YAML."""
     source = "the configuration"
     try:
         return safe_yaml.load(body, aliases=False)

@@ -48,7 +48,7 @@ class Yunikorn:
         self.desk = admin.QueueAdmin(setup.make(options, services.clock.wall()), services.carried)
         self._setup = self.desk.setup
         self.evict_seconds, self.reserve_seconds = options.evict_seconds, options.reserve_seconds
-        #: Where Slurm decides who is next, nobody is passed.
+        #: Where Slurm decides on the order, no workload is passed over.
         self.reservations = options.reservations if options.mode == LOCAL else 0
         self._passed = Passed(options.reserve_after)
         self._services = services
@@ -56,9 +56,9 @@ class Yunikorn:
         self._lock = threading.Lock()
         self._sizes = node_scores.Measure(self._setup.partition)
         self._demands = demands.Demands(options)
-        #: Whom this hook has let go on in a pass that has not come to its end, as far as is known.
+        #: Workloads that this hook has let go on in a pass that has not ended, as far as is known.
         self._trying = NO_WORKLOAD
-        #: Whom other hooks have stopped after that: they enter a queue when nothing else holds them.
+        #: Workloads that other hooks have stopped after that: they enter a queue when nothing else holds them.
         self._stopped: set[WorkloadKey] = set()
         if options.order and options.mode == LOCAL:
             self.order = self._rank
@@ -66,7 +66,7 @@ class Yunikorn:
     # -- what the framework tells ------------------------------------------------------------------------------------
 
     def restored(self, held: Sequence[ActiveUsage], views: Mapping[Need, View], *, fresh: bool) -> None:
-        """Whoever has a job or runs counts before anybody else is let in."""
+        """Workloads with a job, or on nodes, count before others are let in."""
         namespaces = views.get(Need.NAMESPACES)
         options = self._setup.options
         known = [restorer.known(one, demands.demand(one.ask, options, namespaces)) for one in held]
@@ -109,7 +109,7 @@ class Yunikorn:
         manager = self._manager
         return picture.picture(manager, self._services.clock.wall()) if manager is not None else None
 
-    # -- who has to go -----------------------------------------------------------------------------------------------
+    # -- evictions --------------------------------------------------------------------------------------------------
 
     def recalls(self) -> Mapping[WorkloadKey, Recall]:
         """As the queues want it."""
@@ -123,16 +123,16 @@ class Yunikorn:
         return self._manager.evictions.recall(workload) if self._manager is not None else None
 
     def rooms(self) -> Mapping[WorkloadKey, Clearance]:
-        """For whom that is."""
+        """The workload for which that is."""
         return self._manager.evictions.rooms() if self._manager is not None else {}
 
     def gone(self, workload: WorkloadKey) -> None:
-        """What it used is for whom it was made free."""
+        """What it used belongs to the workload for which it was made free."""
         if self._manager is not None:
             self._manager.gone(workload)
 
     def spared(self, workload: WorkloadKey, *, refused: bool) -> None:
-        """The queues may want somebody else to go."""
+        """The queues may want another victim."""
         if self._manager is not None:
             self._manager.spared(workload, refused=refused)
 
@@ -140,7 +140,7 @@ class Yunikorn:
         """In the metric of what hooks do beside the passes."""
         self._services.counters.happened(self.name, what, amount)
 
-    # -- for whom nodes are kept -------------------------------------------------------------------------------------
+    # -- nodes that are kept -----------------------------------------------------------------------------------------
 
     def passed(self) -> Sequence[str]:
         """Those that wait in Slurm while smaller ones, which queues let in later, have started."""
@@ -181,7 +181,7 @@ class Yunikorn:
         return answer
 
     def commit(self, session: Session, ask: Ask) -> Admit | Wait | Reject:
-        """No other hook holds it: whoever has not entered a queue yet does so now."""
+        """No other hook holds it: it enters its queue now, if it has not yet."""
         uid, manager = ask.workload.root.key, self._at_work(session)
         if manager is None:
             return _not_yet()
@@ -207,7 +207,7 @@ class Yunikorn:
         return self._setup.fields(member.queue)
 
     def score(self, session: Session, ask: Ask, _nodes: Nodes) -> Scores:
-        """By the order of nodes that the application chose, or its partition; none where nobody chose."""
+        """By the order of nodes that the application or its partition chose; none where neither did."""
         sort = self._setup.partition.node_sort
         chosen = ask.hints.get("node-sort-policy", "") or sort.policy
         if not chosen or self._setup.options.mode == OFF or chosen not in tuple(NodePolicy):
@@ -217,7 +217,7 @@ class Yunikorn:
     # -- inside ------------------------------------------------------------------------------------------------------
 
     def _at_work(self, session: Session) -> Manager | None:
-        """None before it is known who runs; whoever only tries out has nobody to tell it."""
+        """None before the running workloads are known; in a run without effects they never are."""
         with self._lock:
             if self._manager is None and session.mode is Mode.SIMULATED:
                 self._manager = self._begun(())
@@ -235,7 +235,7 @@ class Yunikorn:
 
     def _measure(self, manager: Manager, session: Session) -> None:
         version, now = session.snapshot.use_version, session.now
-        # Mostly it is not, and whoever waits in a queue needs no columns.
+        # Mostly it is not, and a workload that waits in a queue needs no columns.
         size = self._sizes.news(version, session.columns, now) if self._sizes.is_due(version, now) else None
         if size is not None:
             manager.measure(size)
@@ -277,7 +277,7 @@ class Yunikorn:
         if member.stage is Stage.GIVEN and member.queue:
             return Admit(note=f"queue {member.queue}")
         if session.mode is Mode.SIMULATED:
-            # Who only tries out wants to know what comes after the queue.
+            # A run without effects shows what comes after the queue.
             return GO
         manager.look_around()
         return queue_reasons.waits(manager, member, session.now)

@@ -1,11 +1,11 @@
 """The daemon as one resource manager of the core: what it tells of workloads, and what it hears of them.
 
-To the core the whole of Slurm is one node that takes everything: which nodes there are and who has them is Slurm's
-business, and what holds a workload here are its queues alone, and how many others are ahead.
+To the core the whole of Slurm is one node that takes everything: nodes and their use are Slurm's business. Only its
+queues hold a workload here, and the number of others ahead.
 
     enter    an application with one ask for all pods      leave    the application goes, and what it used is free
     adopt    one that has a job already, whatever the limits
-    recalls  those whom the core wants gone; each leaves, which confirms it, or is spared
+    recalls  workloads that the core evicts; each leaves, which confirms it, or is spared
 
 Each time a workload enters it is another application: what leaves needs a while, and two must not be confused.
 """
@@ -80,7 +80,7 @@ class Manager:
             self.ahead.seen(member.name)
 
     def follow(self, setup: Setup, known: Iterable[RestoredWorkload]) -> None:
-        """The configuration is another one: limits hold from now on, and whoever was refused may try again."""
+        """The configuration is another one: limits hold from now on, and refused workloads may try again."""
         with self.lock:
             self.setup = setup
             if not setup.preempts:
@@ -147,7 +147,7 @@ class Manager:
                 self._drop(member)
 
     def _drop(self, member: QueueMember) -> None:
-        """What was asked to go is confirmed with it: only then is its room free for whom it was made."""
+        """What was asked to go is confirmed with it: only then is its room free for the asker."""
         del self._by_name[member.name]
         was_ahead = self.ahead.leave(member.name)
         self.evictions.served(member.demand.uid)
@@ -162,7 +162,7 @@ class Manager:
             self._room_ahead()
 
     def started(self, uid: WorkloadKey) -> None:
-        """All its pods have nodes: somebody else may go ahead."""
+        """All its pods have nodes: another workload may go ahead."""
         with self.lock:
             member = self.members.get(uid)
             if member is None:
@@ -194,20 +194,20 @@ class Manager:
                 self.engine.nudge()
 
     def look_around(self) -> None:
-        """Those of whom nobody has seen a job do not hold up others any longer."""
+        """Workloads whose job was never seen do not hold up others any longer."""
         with self.lock:
             if self.ahead.expire(self._services.clock.wall()):
                 self._room_ahead()
 
     def _room_ahead(self) -> None:
-        """Who found the places ahead taken may find one now; where any number may be ahead nobody has waited for it."""
+        """Workloads that found the places ahead taken may find one now; without a limit none has waited for one."""
         if self.setup.ahead:
             self.engine.nudge()
 
     # -- the callback ------------------------------------------------------------------------------------------------
 
     def update(self, news: News, /) -> None:
-        """What the core has decided; whoever it concerns is looked at again."""
+        """What the core has decided; the workloads that it concerns are looked at again."""
         with self.lock:
             for accepted in news.accepted:
                 self._accepted(accepted)
@@ -251,17 +251,17 @@ class Manager:
             self._wake(member)
 
     def _wake(self, member: QueueMember) -> None:
-        """Not whom a pass is looking at just now: it sees the answer itself."""
+        """Not the workload of the current pass: that sees the answer itself."""
         if member.demand.uid != self._quiet:
             self._woken.append(member.demand.uid)
 
     def predicate(self, question: FitQuestion, /) -> str:
-        """Whether there is a place ahead; nothing is ever held for anybody, because the one node is never full.
+        """Whether there is a place ahead; nothing is ever held for a workload, because the one node is never full.
 
-        Nobody has to go for one who would then wait for nodes. Whoever others went for has a place in any case.
+        Nothing is evicted for a workload that would then wait for nodes. An asker whose victims went has a place.
         """
         if question.reserving and not question.preempting:
-            return "nothing is held for anybody"
+            return "nothing is held"
         with self.lock:
             now, most, name = self._services.clock.wall(), self.setup.ahead, question.ask.application
             if question.preempting:
@@ -273,10 +273,10 @@ class Manager:
                 return ""
             return f"{most} are ahead"
 
-    # -- who has to go -----------------------------------------------------------------------------------------------
+    # -- evictions --------------------------------------------------------------------------------------------------
 
     def _order(self, eviction: records.Eviction) -> None:
-        """Who is not there any more has left already, and the core hears of that. Nobody goes for one that has."""
+        """A victim that is gone has left already, and the core hears of that. Without its asker none is evicted."""
         victim = self._by_name.get(eviction.victim.application)
         asker = self._by_name.get(eviction.asker.application) if eviction.asker else None
         if victim is not None and eviction.asker and asker is None:
@@ -294,7 +294,7 @@ class Manager:
         self._services.wake(uid)
 
     def spared(self, uid: WorkloadKey, *, refused: bool = True) -> None:
-        """It stays, and the core may think of somebody else."""
+        """It stays, and the core may choose another victim."""
         with self.lock:
             member = self.members.get(uid)
             if self.evictions.spared(uid) and member is not None:
@@ -304,5 +304,5 @@ class Manager:
     # -- what is shown -----------------------------------------------------------------------------------------------
 
     def committed(self, look: Callable[[CommittedPartition], object]) -> object:
-        """What somebody sees who looks at the committed state; None before there is any."""
+        """The committed state as it is shown; None before there is any."""
         return self.engine.committed(look)

@@ -7,8 +7,8 @@ from collections.abc import Collection, Iterable
 
 from slurm_bridge.families.yunikorn.demands import CoreDemand
 
-#: A workload that was let in, and of which nobody has seen a job by then, is not counted as being ahead any more: Slurm
-#: refuses it, or somebody else holds it, and the others must not wait for that.
+#: A workload that was let in, and whose job was not seen by then, does not count as being ahead any more: Slurm refuses
+#: it, or another hook holds it, and the others must not wait for that.
 UNSEEN_SECONDS = 60.0
 
 
@@ -45,7 +45,7 @@ class QueueMember:
 def pass_by(started: QueueMember, waiting: Iterable[QueueMember | None]) -> None:
     """Those that were let in before it, and ask for more of something, see it come by.
 
-    Whom equal ones pass Slurm has put behind them: for that there are priorities.
+    Slurm has put a workload behind equal ones that pass it: priorities exist for that.
     """
     for one in waiting:
         if one is not None and one.turn < started.turn:
@@ -54,7 +54,7 @@ def pass_by(started: QueueMember, waiting: Iterable[QueueMember | None]) -> None
 
 
 class Ahead:
-    """Who is with Slurm, or on the way there, and has not started: by application, and how long that is believed."""
+    """Workloads in Slurm, or on the way there, that have not started: by application, and how long that is believed."""
 
     def __init__(self) -> None:
         self._until: dict[str, float] = {}
@@ -80,7 +80,7 @@ class Ahead:
         return self._until.pop(name, None) is not None
 
     def expire(self, now: float) -> bool:
-        """Those of whom nobody has seen anything leave; whether there are any."""
+        """Drop workloads of which nothing was seen; whether there are any."""
         late = [name for name, until in self._until.items() if until <= now]
         for name in late:
             del self._until[name]

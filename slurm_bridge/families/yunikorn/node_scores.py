@@ -15,7 +15,7 @@ from slurm_bridge.families.yunikorn.queues.quantities import VCORE
 from slurm_bridge.model.node import Node
 from slurm_bridge.model.slurmnode import SlurmNode
 
-#: It is measured once in so many seconds at most: with each change all who wait are looked at again.
+#: It is measured once in so many seconds at most: with each change all waiting workloads are looked at again.
 EVERY = 2.0
 #: What Slurm says of a node on which jobs can start when there is room, and what contradicts that.
 _OPEN = frozenset({"IDLE", "MIXED", "ALLOCATED"})
@@ -38,8 +38,8 @@ def size(
 ) -> Mapping[str, int]:
     """What of the whole cluster the queues can use, by kind; one that no usable node has is not named.
 
-    A node that takes nobody any more counts with what its jobs still have: else others would have to go for that.
-    What pods have that Slurm did not place is nobody's to share. A node that is `kept` for a workload of ours is part
+    A node that takes no pod any more counts with what its jobs still have: else others would be evicted for that.
+    What pods have that Slurm did not place is not shared out. A node that is `kept` for a workload of ours is part
     of it: that one has been let in already, and would be counted twice.
     """
     open_ = _usable(columns, kept)

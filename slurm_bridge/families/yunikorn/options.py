@@ -21,7 +21,7 @@ class TargetOptions(pydantic.BaseModel, frozen=True, extra="forbid", use_attribu
 
 
 class UserOptions(pydantic.BaseModel, frozen=True, extra="forbid", use_attribute_docstrings=True):
-    """Who some workloads belong to."""
+    """The user of some workloads."""
 
     namespaces: tuple[_Glob, ...] = ("*",)
     """Patterns of namespaces that it is about."""
@@ -37,7 +37,7 @@ class YunikornOptions(pydantic.BaseModel, frozen=True, extra="forbid", use_attri
     """The queues, what they are in Slurm, and which of the two decides."""
 
     mode: Literal["local", "slurm", "off"] = "local"
-    """Who decides on order and limits: the queues, or Slurm, where queues only map; `off` only shows them."""
+    """What decides on order and limits: the queues, or Slurm, where queues only map; `off` only shows them."""
     configuration: Any = None
     """The queues as YuniKorn's configuration has them, beginning with `partitions`."""
     file: str = ""
@@ -57,7 +57,7 @@ class YunikornOptions(pydantic.BaseModel, frozen=True, extra="forbid", use_attri
     reserve_seconds: Annotated[float, pydantic.Field(gt=0)] = 600.0
     """Nodes that it has not used within so many seconds are for all again, and others have their turn."""
     users: tuple[UserOptions, ...] = ()
-    """Who workloads belong to; the first entry that matches counts."""
+    """The users of workloads; the first entry that matches counts."""
     map: Mapping[str, TargetOptions] = {}
     """What queues are in Slurm, by path; it holds for all below that have no entry of their own."""
     slurm_limits: bool = False

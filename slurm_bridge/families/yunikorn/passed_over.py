@@ -1,4 +1,4 @@
-"""Who is passed: it waits in Slurm for long enough, and a smaller one that queues let in later has started since."""
+"""Workloads that are passed over: they wait in Slurm, while smaller ones that were let in later have started."""
 
 from collections.abc import Sequence
 
@@ -7,18 +7,18 @@ from slurm_bridge.families.yunikorn.members import QueueMember
 
 
 class Passed:
-    """Remembers since when it has seen whom wait; asked again and again by one thread."""
+    """Remembers since when each workload waits; used by one thread."""
 
     def __init__(self, after: float) -> None:
         self._after = after
         self._since: dict[str, float] = {}
 
     def now(self, manager: Manager, now: float) -> Sequence[str]:
-        """By uid, the most important first, and of equal ones whom the queues let in first."""
+        """By uid, the most important first, and of equal ones those that the queues let in first."""
         with manager.lock:
             ahead = frozenset(manager.ahead.names)
             waiting = [one for one in manager.members.values() if one.placed and one.name in ahead]
-            # Whoever others go for gets their nodes.
+            # A workload for which others are evicted gets their nodes.
             mine = [one for one in waiting if one.passed and not manager.evictions.has_room(one.demand.uid)]
         self._since = {one.name: self._since.get(one.name, now) for one in waiting}
         found = [one for one in mine if now - self._since[one.name] >= self._after]

@@ -11,7 +11,7 @@ _PREFIX = "system:serviceaccount"
 
 
 def several(workload: Workload) -> tuple[str, ...]:
-    """The service accounts of its pods, where they are more than one: then nobody can say whose it is."""
+    """The service accounts of its pods, where they are more than one: then its user is unknown."""
     if len(workload.pods) == 1:
         return ()
     accounts = sorted({pod.spec.service_account_name or "default" for pod in workload.pods})
@@ -24,9 +24,9 @@ def user_of(workload: Workload, options: Sequence[UserOptions]) -> tuple[str, tu
 
 
 def caller(name: str, groups: Sequence[str], options: Sequence[UserOptions]) -> tuple[str, tuple[str, ...]]:
-    """The same for one who asks something of the daemon, as the API server knows them.
+    """The same for a caller of the daemon's API, as the API server knows them.
 
-    A service account is who its workloads belong to; anybody else has the name and the groups that the API server says.
+    The workloads of a service account belong to it; other users have the name and the groups that the API server says.
     """
     namespace, colon, account = name.removeprefix(f"{_PREFIX}:").partition(":")
     if not name.startswith(f"{_PREFIX}:") or not colon:

@@ -1,4 +1,4 @@
-"""The queues as they are shown: the tree with what is used of what, who waits and why, who goes, who was refused."""
+"""The queues as they are shown: the tree with its usage, waiting workloads with reasons, evictions, refusals."""
 
 from collections.abc import Iterable, Mapping
 from typing import Any
@@ -11,7 +11,7 @@ from slurm_bridge.families.yunikorn.queues.committed import CommittedPartition
 from slurm_bridge.families.yunikorn.queues.config import documents
 from slurm_bridge.families.yunikorn.queues.tree import Queue
 
-#: So many of those who wait are shown, those first that came first; all of them are counted.
+#: At most so many waiting workloads are shown, the oldest first; all of them are counted.
 MOST = 500
 
 Picture = Mapping[str, Any]

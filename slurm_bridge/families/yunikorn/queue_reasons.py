@@ -7,12 +7,12 @@ from slurm_bridge.families.yunikorn.queues import tree
 from slurm_bridge.families.yunikorn.queues.committed import CommittedPartition
 from slurm_bridge.model.verdict import Wait
 
-#: What is said of a queue changes without an event for those who wait in it.
+#: What is said of a queue changes without an event for the workloads in it.
 SAID_AGAIN = 120.0
 
 
 def waits(manager: Manager, member: QueueMember, now: float) -> Wait:
-    """For what, and who has to do something about it."""
+    """What a workload waits for, and what has to happen."""
 
     def look(partition: CommittedPartition) -> Wait | None:
         application = partition.applications.get(member.name)
@@ -41,7 +41,7 @@ def _behind(path: str, manager: Manager, now: float) -> str:
 
 
 def may_preempt(manager: Manager, member: QueueMember) -> bool:
-    """Something is guaranteed to its queue or above it, and nobody goes for it yet."""
+    """Something is guaranteed to its queue or above it, and no workload is evicted for it yet."""
 
     def look(partition: CommittedPartition) -> bool:
         application = partition.applications.get(member.name)

@@ -1,4 +1,4 @@
-"""Why a workload waits in its queue, in the words of its user: what is used up, of what, and who can change that."""
+"""Why a workload waits in its queue, in its user's words: what is used up, of what, and what can change that."""
 
 from collections.abc import Iterator, Mapping
 
@@ -65,7 +65,7 @@ def _full(queue: Queue, total: Mapping[str, int]) -> str:
 
 
 def _full_cluster(partition: CommittedPartition, application: Application, total: Mapping[str, int]) -> str:
-    """No queue holds it: it waits for those who have what it is guaranteed."""
+    """No queue holds it: it waits until what it is guaranteed becomes free."""
     size, leaf = partition.size, application.queue
     used = partition.root.allocated
     short = crowded.missing(size, used, total)

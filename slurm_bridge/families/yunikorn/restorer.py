@@ -40,12 +40,12 @@ Pairs = Sequence[tuple[RestoredWorkload, QueueMember]]
 
 
 def kinds(known: Pairs) -> Mapping[str, int]:
-    """Every resource that somebody of them uses or wants."""
+    """Every resource that one of them uses or wants."""
     return {kind: 0 for one, _ in known for kind in one.demand.total}
 
 
 def update(known: Pairs, *, nodes: tuple[NodeReport, ...]) -> Update:
-    """Who keeps something counts whatever the limits say; of the others those are told of for whom room is made."""
+    """Workloads that keep something count whatever the limits say; of the others only those for which room is made."""
     kept = [member for one, member in known if not one.waits]
     waiting = [member for one, member in known if one.waits]
     return Update(
@@ -60,7 +60,7 @@ def update(known: Pairs, *, nodes: tuple[NodeReport, ...]) -> Update:
 
 
 def askers(known: Pairs, told: Update) -> Pairs:
-    """For whom somebody goes, or has gone. What else pods say of that nobody acted on, or it is not true."""
+    """The workloads for which victims go, or have gone. All else that pods say of that is not true."""
     names = {one.asker.application for one in told.evicting if one.asker is not None}
     return [(one, member) for one, member in known if member.name in names]
 
@@ -68,13 +68,13 @@ def askers(known: Pairs, told: Update) -> Pairs:
 def _evicting(known: Pairs) -> tuple[Eviction, ...]:
     """What was under way when the one before ended.
 
-    Whoever has gone is known to its asker only, and the room that it left is the asker's. One that leaves is to go,
-    whoever wanted that. Whoever stays goes if it says for whom: not because others say so.
+    A victim that has gone is known to its asker only, and the room that it left is the asker's. A victim that is being
+    deleted goes. One that stays goes if its own record names the asker: not because others say so.
     """
     pairs = {one.demand.uid: (one, member) for one, member in known}
     found: dict[WorkloadKey, Eviction] = {}
     for asker, member in known:
-        # As what they were known to the core nobody remembers: it is enough that they are not there.
+        # Their names in the core are not known any more: it is enough that they are not there.
         gone = [uid for uid in asker.room_made_by if uid not in pairs or pairs[uid][0].waits]
         there = {
             uid: _eviction(core_requests.id_of(victim.name), member) for uid, victim in _victims(asker, pairs).items()
@@ -94,5 +94,5 @@ def _victims(
 
 
 def _eviction(victim: AskId, asker: QueueMember | None) -> Eviction:
-    message = "preempted by whoever asked for it before a restart"
+    message = "preempted as decided before a restart"
     return Eviction(victim=victim, asker=core_requests.id_of(asker.name) if asker else None, message=message)

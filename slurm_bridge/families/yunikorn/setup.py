@@ -70,7 +70,7 @@ def make(options: YunikornOptions, now: float = 0.0) -> Setup:
     used = found if options.mode == LOCAL else _unlimited(found)
     setup = Setup(
         options=options.model_copy(update={"map": lowered}),
-        # One name for good: a configuration that uses another partition changes the queues, and loses nobody in them.
+        # One name for good: a configuration that uses another partition changes the queues, and loses none in them.
         document=Document(partitions=(dataclasses.replace(used, name=PARTITION),)),
         written=found,
         text=text,

@@ -12,7 +12,7 @@ _STATES = {evictions_view.GOES: "has to go", evictions_view.GONE: "has gone"}
 
 
 def lines(picture: Picture) -> Iterator[str]:
-    """The tree, who waits, who goes for whom, and who was refused."""
+    """The tree, waiting workloads, evictions, and refusals."""
     ahead = picture["ahead"]
     most = f" of {ahead['most']}" if ahead["most"] else ""
     yield f"mode {picture['mode']}, partition {picture['partition']}, ahead in Slurm {ahead['now']}{most}"
@@ -45,7 +45,7 @@ def _amount(amount: Mapping[str, int]) -> str:
 
 
 def _leaving(one: Mapping[str, Any]) -> str:
-    """Those who go, and those who have gone, with the queues that they leave."""
+    """Workloads that are being evicted, or were, with the queues that they leave."""
     whom = f"{one['for']}  {one['queue']}" if one["for"] else one["why"]
     there = (f"{_named(victim)} {_STATES[victim['state']]}" for victim in one["victims"])
     return f"{whom}, for {one['seconds']} s: {', '.join(there)}"

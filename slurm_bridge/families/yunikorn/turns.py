@@ -1,6 +1,6 @@
-"""Who lets the core do its work: whoever has just told it something, or the thread that is there for everything else.
+"""Which thread runs the core: one that has just told it something, or the thread for everything else.
 
-told ─► nobody is at it, and it was short of late ─► here and now: the answer is there when the question was asked
+told ─► no thread is at it, and it was short of late ─► here and now: the answer is there when the question was asked
      └► else ─► the thread: all that was told meanwhile at once, and what follows of time alone
 """
 
@@ -14,14 +14,14 @@ from slurm_bridge.families.shared.inline import InlineBudget
 LOOK_AROUND = 0.5
 #: What is told to the thread is gathered for so long: it comes in bursts.
 GATHER = 0.05
-#: How long whoever waits for an answer lets another finish: that is short, or it would not be lent.
+#: How long a thread that waits for an answer lets another one finish its short work.
 PATIENCE = 0.02
 #: A pass that failed is tried again after so many seconds.
 AFTER_FAILURE = 1.0
 
 
 class CoreTurns:
-    """One at a time lets the core work; it ends when nothing is left to do. `threads`: somebody calls `serve`."""
+    """One at a time lets the core work; it ends when nothing is left to do. `threads`: a thread runs `serve`."""
 
     def __init__(
         self,
@@ -39,13 +39,13 @@ class CoreTurns:
         self._inline = inline or InlineBudget(clock)
         self._busy = threading.Lock()
         self._due = threading.Event()
-        #: Something was told since somebody last began to work.
+        #: Something was told since a thread last began to work.
         self._news = False
 
     def take(self, patience: float = 0.0) -> None:
         """Something was told. From within the work itself nothing follows: it ends only when nothing is left.
 
-        Who has `patience` waits for so long for another who is at it, and must not hold what that one needs.
+        A thread with `patience` waits for so long for another one that works, and must not hold what that one needs.
         """
         self._news = True
         if self._threads and not self._inline.pays:
@@ -57,11 +57,11 @@ class CoreTurns:
             finally:
                 self._busy.release()
         else:
-            # Whoever is at it may have looked for the last time already.
+            # The working thread may have looked for the last time already.
             self._due.set()
 
     def leave(self) -> None:
-        """Something was told, and nobody waits for what comes of it."""
+        """Something was told, and no caller waits for the result."""
         if self._threads:
             self._news = True
             self._due.set()
@@ -74,7 +74,7 @@ class CoreTurns:
             told = self._due.wait(LOOK_AROUND) and not self._clock.wait(stop, GATHER)
             self._due.clear()
             if told and not self._news:
-                # Done by somebody else meanwhile, whom it would only keep from doing what comes next.
+                # Another thread has done it meanwhile, and would only be kept from what comes next.
                 continue
             with self._busy:
                 worked = self._work()
@@ -86,7 +86,7 @@ class CoreTurns:
         self._due.set()
 
     def _work(self) -> bool:
-        """Whether it came to its end, if there was anything to do: who had it before may have done it."""
+        """Whether all work was done, perhaps by another thread."""
         self._news = False
         try:
             self._settle()

@@ -1,4 +1,4 @@
-"""YuniKorn's scheduler core: queues with guarantees and limits, who is served next, and what may be taken back.
+"""YuniKorn's scheduler core: queues with guarantees and limits, the order of service, and what may be taken back.
 
     requests of resource managers ─► cache (what is committed) ─► scheduler (a pass per partition) ─► proposals ─► cache
 

@@ -1,4 +1,4 @@
-"""Access control lists: who may submit to a queue, and who may administer it."""
+"""Access control lists: the users that may submit to a queue, and those that may administer it."""
 
 import re
 from collections.abc import Collection, Iterable
@@ -7,7 +7,7 @@ from typing import Protocol
 
 from slurm_bridge.errors import BadConfiguration
 
-#: Applications whose queue is gone are recovered here; nobody submits to it.
+#: Applications whose queue is gone are recovered here; no user may submit to it.
 RECOVERY = "root.@recovery@"
 
 _EVERYBODY = "*"
@@ -18,7 +18,7 @@ _GROUP = re.compile(r"[_a-zA-Z][a-zA-Z0-9_-]*")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Acl:
-    """Users and groups that are allowed, or everybody; as it stands, nobody."""
+    """Users and groups that are allowed, or all users; by default, none."""
 
     everybody: bool = False
     users: frozenset[str] = frozenset()
@@ -30,7 +30,7 @@ class Acl:
 
 
 class Guarded(Protocol):
-    """A queue, as far as it says who may do what in it."""
+    """A queue with its access control lists."""
 
     @property
     def path(self) -> str: ...
@@ -45,7 +45,7 @@ class Guarded(Protocol):
 def parse(text: str) -> Acl:
     """The list that is written `users groups`, each separated by commas; BadConfiguration where spaces make more of it.
 
-    Names that are none are left out, as YuniKorn does: `*` among others allows nobody more.
+    Names that are none are left out, as YuniKorn does: `*` among others allows no further user.
     """
     parts = text.split(" ")
     if len(parts) > _PARTS:
@@ -63,7 +63,7 @@ def _names(listed: str, form: re.Pattern[str]) -> frozenset[str]:
 
 
 def may_submit(queue: Guarded, user: str, groups: Collection[str]) -> bool:
-    """The queue or one above it lets the user submit or administer; nobody submits to the recovery queue."""
+    """The queue or one above it lets the user submit or administer; no user submits to the recovery queue."""
     if queue.path == RECOVERY:
         return False
     return any(

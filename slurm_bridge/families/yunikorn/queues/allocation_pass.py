@@ -1,13 +1,13 @@
 """The allocation pass over one partition, step by step; a step gives one allocation or one reservation.
 
-    0  those for whom something was preempted, each alone: on what they hold, then anywhere
+    0  asks for which something was preempted, each alone: on what they hold, then anywhere
     1  where nodes are held: queues, applications and asks in the usual order, those that hold nodes only
-       a  each on what it holds      b  each on the nodes that nobody holds
+       a  each on what it holds      b  each on the nodes that no ask holds
     2  queues by their policy, in a leaf the applications by its policy, in an application the asks
 
-What cannot be placed is passed over and holds nobody up. It is not looked at again before something has grown that it
-waits for, or the time has come for it to reserve: a pass over many that wait costs little more than those for whom
-something changed.
+An ask that cannot be placed is passed over and holds up no other. It is not looked at again before something has grown
+that it waits for, or the time has come for it to reserve: a pass over many that wait costs little more than those for
+which something changed.
 """
 
 import dataclasses
@@ -47,7 +47,7 @@ Result = Allocated | Reserved
 
 
 class Passing:
-    """The steps of one partition. Without `may` nobody is asked about nodes, and asks of one size find the same."""
+    """The steps of one partition. Without `may` nodes are not asked about, and asks of one size find the same."""
 
     def __init__(self, partition: QueuePartition, may: May | None = None) -> None:
         self._partition = partition
@@ -135,7 +135,7 @@ class Passing:
         found = self._pick(waiting, reserving=False)
         return self._allocate(waiting, found.nodes) if found.nodes else None
 
-    # -- 2: everybody ------------------------------------------------------------------------------------------------
+    # -- 2: all asks ------------------------------------------------------------------------------------------------
 
     def _regular(self, now: float) -> Result | None:
         for leaf, room in self._walk(self._partition.root, None):

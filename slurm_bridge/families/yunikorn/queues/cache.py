@@ -35,7 +35,7 @@ class CoreCache:
         self._committing = Committing(self.ledger)
 
     def connect(self, schedulers: Sequence[Post], tell: Callable[[Told], None]) -> None:
-        """Whom it speaks to; once, before the first event."""
+        """Connects its listeners; once, before the first event."""
         self.ledger.connect(schedulers, tell)
 
     @property

@@ -61,9 +61,9 @@ class Committing:
     # -- preemption --------------------------------------------------------------------------------------------------
 
     def evict(self, event: Evicting) -> None:
-        """The resource manager is asked; whoever is gone, or is wanted gone already, is passed over.
+        """The resource manager is asked; a victim that is gone, or was asked for already, is left out.
 
-        Nobody goes for an asker that waits no longer.
+        Nothing is evicted for an asker that waits no longer.
         """
         partition, telling = self._current(event), Telling()
         if partition is None:

@@ -1,6 +1,6 @@
 """What is committed of one partition: nodes, applications, their asks and allocations, and the usage of its queues.
 
-Nothing here is in flight, nothing is held for anybody and nothing is sorted: that is the scheduler's. A proposal is
+Nothing here is in flight, held or sorted: that is the scheduler's. A proposal is
 checked against all of it and then counted; both under the cache's lock.
 """
 
@@ -37,7 +37,7 @@ class CommittedNode:
 
 
 class Application:
-    """An application; `asks` are those that wait, `preempting` the allocations that somebody wants gone."""
+    """An application; `asks` are those that wait, `preempting` the allocations that are being evicted."""
 
     __slots__ = ("allocations", "asks", "going", "leaving", "preempting", "queue", "record", "running")
 
@@ -76,7 +76,7 @@ class CommittedPartition:
 
     @property
     def size(self) -> Known:
-        """What all of it must fit into for guarantees to hold; None where nobody has to go for that."""
+        """What all of it must fit into for guarantees to hold; None where nothing is evicted for that."""
         sizes = [node.record.size for node in self.nodes.values()]
         counts = self.origin.mode is NodeMode.ALLOCATABLE and self.settings.preemption.enabled and None not in sizes
         nothing: Amount = {}
@@ -157,7 +157,7 @@ class CommittedPartition:
         return had
 
     def retire(self, leaf: Queue) -> None:
-        """A leaf that drains, or that nobody configured, goes when nothing is in it, and those above it."""
+        """A leaf that drains, or is not configured, is removed when nothing is in it, and those above it."""
         reload.retire(leaf, (leaf.path,) if self._members[leaf] else ())
 
     # -- allocations -------------------------------------------------------------------------------------------------
@@ -208,7 +208,7 @@ class CommittedPartition:
         return refused.words if refused else ""
 
     def commit(self, allocation: Allocation) -> None:
-        """Count it, whatever anybody may have."""
+        """Count it, whatever the limits are."""
         ask, amount = allocation.ask, applications.total(allocation)
         application = self.applications[ask.application]
         application.asks.pop(ask.key, None)
@@ -253,7 +253,7 @@ class CommittedPartition:
     # -- preemption --------------------------------------------------------------------------------------------------
 
     def evict(self, allocation_id: AskId) -> bool:
-        """Somebody wants it gone; False where it is gone, or somebody else wants that already."""
+        """Mark it as being evicted; False where it is gone, or marked already."""
         application, allocation = self.applications.get(allocation_id.application), self.allocation(allocation_id)
         if application is None or allocation is None or allocation_id.key in application.preempting:
             return False
@@ -262,7 +262,7 @@ class CommittedPartition:
         return True
 
     def spare(self, allocation_id: AskId) -> bool:
-        """The inverse of `evict`; False where nobody wanted it gone."""
+        """The inverse of `evict`; False where it was not marked."""
         application, allocation = self.applications.get(allocation_id.application), self.allocation(allocation_id)
         if application is None or allocation is None or allocation_id.key not in application.preempting:
             return False
@@ -271,6 +271,6 @@ class CommittedPartition:
         return True
 
     def is_to_go(self, allocation_id: AskId) -> bool:
-        """Somebody wants it gone, and it is still there."""
+        """It is being evicted, and still there."""
         application = self.applications.get(allocation_id.application)
         return application is not None and allocation_id.key in application.preempting

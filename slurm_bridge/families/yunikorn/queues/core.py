@@ -28,7 +28,7 @@ class QueueCore:
     """All parts, put together. `sorts` are orders of nodes beside those that are built in.
 
     With several schedulers each has its own state, and serves its own part of the applications: they propose at the
-    same time, and where two want the same room the cache refuses one. `preemptor` is who plans in every partition, in
+    same time, and where two want the same room the cache refuses one. `preemptor` plans in every partition, in
     the place of what its configuration says of preemption.
     """
 

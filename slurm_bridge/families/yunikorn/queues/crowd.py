@@ -1,10 +1,10 @@
-"""A full cluster behind which another scheduler queues: who is kept in its queue until others have made room.
+"""A full cluster behind which another scheduler queues: which asks stay in their queues until others have made room.
 
     there is room                   let in
     full, and nothing owed          let in: it waits with the other scheduler, which ranks it there
       room is being made            kept back until that is over
     full, and a guarantee covers    kept back: others go for it, after the delay of its queue
-      nobody can go for it          let in, like all others that nothing is owed to
+      no victim helps it            let in, like all others that nothing is owed to
 
 Only where the nodes state how large they are, and where the partition preempts: else nothing of this is looked at.
 """
@@ -22,7 +22,7 @@ from slurm_bridge.families.yunikorn.queues.tree import Queue, upward
 
 
 def size(partition: QueuePartition) -> Known:
-    """What all of it must fit into; None where nobody has to go for that."""
+    """What all of it must fit into; None where nothing is evicted for that."""
     return partition.nodes.stated if partition.rules.preempts else None
 
 
@@ -42,7 +42,7 @@ def keeps_back(partition: QueuePartition, waiting: PendingAsk, leaf: Queue, now:
     short = crowded.missing(most, _taken(partition), waiting.total) if most and not waiting.ask.required_node else None
     if not short:
         return False
-    # Else whoever was taken back would be let in again, before the one that it makes room for.
+    # Else an evicted workload would be let in again, before the one for which it was evicted.
     under_way = any(flight.victims for flight in partition.flights)
     return under_way or _is_owed(partition, waiting, leaf, short, now)
 
@@ -66,7 +66,7 @@ def awaits(partition: QueuePartition, flight: Flight) -> bool:
 
 
 def promised(partition: QueuePartition, leaf: Queue) -> Balance:
-    """As it will be once everybody has what somebody goes for."""
+    """As it will be once all askers have what is evicted for them."""
     balance = Balance(leaf)
     for flight in partition.flights:
         balance.add(flight.queue, flight.total)
@@ -74,5 +74,5 @@ def promised(partition: QueuePartition, leaf: Queue) -> Balance:
 
 
 def _taken(partition: QueuePartition) -> dict[str, int]:
-    """By whom it is used, or for whom it is kept."""
+    """What uses it, or for what it is kept."""
     return amounts.plus(partition.root.allocated, partition.root.promised)

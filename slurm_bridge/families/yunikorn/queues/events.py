@@ -102,7 +102,7 @@ class AskAccepted:
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
 class StandingAllocation:
-    """An allocation that is committed already, whoever proposed it."""
+    """An allocation that is committed already, of any origin."""
 
     partition: str
     allocation: Allocation
@@ -247,13 +247,13 @@ class CoreEventQueue(Generic[E]):
     def put(self, event: E) -> None:
         """Append it."""
         self._events.append(event)
-        # Whoever is about to wait says so before looking for the last time: it sees the event, or is seen here.
+        # A thread that is about to wait says so before its last look: it sees the event, or is seen here.
         if self._waiting:
             with self._changed:
                 self._changed.notify()
 
     def wake(self) -> None:
-        """Whoever waits here goes on, even without an event."""
+        """Waiting threads go on, even without an event."""
         with self._changed:
             self._woken = True
             self._changed.notify()
@@ -267,7 +267,7 @@ class CoreEventQueue(Generic[E]):
         return (events.popleft(),) if count else ()
 
     def wait(self, seconds: float) -> None:
-        """Until there is something, somebody wakes, or so much time has passed."""
+        """Until there is something, `wake` is called, or so much time has passed."""
         with self._changed:
             self._waiting += 1
             try:

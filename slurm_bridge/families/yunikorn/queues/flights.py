@@ -1,8 +1,8 @@
-"""Preemptions under way: for whom allocations are to go, and which of them are still there.
+"""Preemptions under way: askers with their victims, and which of these are still there.
 
 What an asker was promised counts against guarantees until it has it, so that none is given twice. What becomes free of
 its victims is kept for it, so that no queue above gives it to others. A flight whose last victim has gone stays until
-a pass has tried its asker: it lands then, and whoever still waits may be planned for anew.
+a pass has tried its asker: it lands then, and an asker that still waits may be planned for anew.
 """
 
 from collections.abc import Iterator, Mapping
@@ -16,7 +16,7 @@ from slurm_bridge.families.yunikorn.queues.tree import Queue
 class Flight:
     """One asker in its queue, what all its members take, and the victims that have not gone yet, with what they have.
 
-    `kept` is what is free for it already, here and above; `spared`: somebody turned out to stay.
+    `kept` is what is free for it already, here and above; `spared`: one victim turned out to stay.
     """
 
     __slots__ = ("asker", "kept", "queue", "spared", "total", "victims")
@@ -38,7 +38,7 @@ class Flight:
         self.kept = kept
 
     def room(self) -> Known:
-        """The headroom of the asker, for whom something of it is kept."""
+        """The headroom of the asker, with what is kept for it."""
         room = tree.headroom(self.queue)
         return room and {kind: most + self.kept.get(kind, 0) for kind, most in room.items()}
 
@@ -54,7 +54,7 @@ class Flights:
         return asker in self._flights
 
     def get(self, asker: AskId) -> Flight | None:
-        """That of this asker, None where nobody goes for it."""
+        """That of this asker, None where nothing is evicted for it."""
         return self._flights.get(asker)
 
     def __iter__(self) -> Iterator[Flight]:
@@ -89,7 +89,7 @@ class Flights:
             flight.spared = True
 
     def end(self, asker: AskId) -> bool:
-        """It has its place, or waits no longer; False where nobody was to go for it."""
+        """It has its place, or waits no longer; False where nothing was evicted for it."""
         flight = self._flights.pop(asker, None)
         if flight is None:
             return False
@@ -104,7 +104,7 @@ class Flights:
             self.end(asker)
 
     def land(self) -> int:
-        """Everybody for whom all have gone was tried by now; how many there were."""
+        """All askers whose victims have gone were tried by now; how many there were."""
         return sum(self.end(flight.asker) for flight in self if not flight.victims)
 
     def promised(self, but: AskId) -> tuple[tuple[Queue, Amount], ...]:

@@ -225,7 +225,7 @@ class Entering:
         self._ledger.leave(partition, leave, named.name)
 
     def _spare(self, spared: AskId, *, refused: bool) -> None:
-        """Its room is no longer expected; one that nobody wants gone is left alone."""
+        """Its room is no longer expected; one that is not being evicted is left alone."""
         partition = self._ledger.partitions.get(spared.partition)
         if partition is not None and partition.spare(spared):
             self._ledger.broadcast(events.ToGo(partition=partition.name, id=spared, spared=True, refused=refused))

@@ -66,7 +66,7 @@ class Lane:
     def __init__(self, name: str, origin: Origin, settings: documents.PartitionDocument, setting: Setting) -> None:
         self.name = name
         self.origin = origin
-        #: Held while events are handled and during a pass; whoever looks at `partition` takes it.
+        #: Held while events are handled and during a pass; a reader of `partition` takes it.
         self.lock = threading.RLock()
         self.inbox: CoreEventQueue[SchedulerEvent] = CoreEventQueue()
         self._setting = setting
@@ -270,7 +270,7 @@ class Lane:
         landed, plan_all = self.partition.land(), self._setting.preemptor or self._preemption
         before = self.partition.grown
         planned = sum(self._carry_out(plan, now) for plan in plan_all(self.partition, now))
-        # Whoever was kept back for nothing may be let in now.
+        # Asks that were kept back in vain may be let in now.
         return landed + planned + self.partition.grown - before
 
     def _carry_out(self, plan: PreemptionPlan, now: float) -> bool:

@@ -27,12 +27,12 @@ class Obstacles:
         #: What was searched for in vain, and whether a node to hold was, too.
         self.vain: dict[Size, bool] = {}
         self.start = False
-        #: What limits had given back when they stopped somebody first.
+        #: What limits had given back when they first stopped an ask.
         self.limits: int | None = None
         self.other = False
 
     def limited(self, returned: int) -> None:
-        """Limits do not let somebody have it. Who was stopped before may get what they have given back since."""
+        """Limits refuse it to an ask. One that was stopped before may get what they have given back since."""
         if self.limits is None:
             self.limits = returned
 

@@ -1,4 +1,4 @@
-"""What the two sides of the cache share: the committed partitions, who is registered, and whom to tell what."""
+"""What the two sides of the cache share: committed partitions, registered resource managers, and messages for them."""
 
 import collections
 import dataclasses
@@ -82,7 +82,7 @@ class Telling:
         self._released.append(Released(subject=subject, why=why, nodes=nodes or allocation.nodes))
 
     def evict(self, eviction: Eviction) -> None:
-        """Somebody has to go."""
+        """Victims are to be evicted."""
         self._evictions.append(eviction)
 
     def news(self) -> News:
@@ -101,7 +101,7 @@ Post = Callable[[SchedulerEvent], None]
 
 
 class Ledger:
-    """Whoever uses anything of it holds the lock, as long as one event takes and never while others are asked."""
+    """Every use of it holds the lock, for one event at most and never during a call to the outside."""
 
     def __init__(self, clock: Clock) -> None:
         self.lock = threading.Lock()
@@ -114,7 +114,7 @@ class Ledger:
         self._clock = clock
 
     def connect(self, schedulers: Sequence[Post], tell: Callable[[Told], None]) -> None:
-        """Whom it speaks to."""
+        """Connects its listeners."""
         self.schedulers = tuple(schedulers)
         self._tell = tell
 
@@ -143,7 +143,7 @@ class Ledger:
             post(event)
 
     def tell(self, rm: str, telling: Telling) -> None:
-        """The resource manager hears it, if there is anything to hear and somebody to hear it."""
+        """The resource manager hears it, if there is news and it is registered."""
         manager = self.managers.get(rm)
         if manager is not None and telling:
             self._tell(Told(rm=rm, incarnation=manager.incarnation, news=telling.news()))
@@ -154,4 +154,4 @@ class Ledger:
 
 
 def _nobody(_told: Told) -> None:
-    """Nobody is connected yet, and no event is there before somebody is."""
+    """No listener is connected yet, and no event comes before one is."""

@@ -4,8 +4,8 @@ A user is measured by the limit that names it in a queue, or else by that of `*`
 counts for one: from its queue upward the first one that a limit names and its user is in, in the order of the limits;
 without any for `*`, if a limit has that. An application that counts for no group is measured as its user only.
 
-What applications have is kept for every user, limited or not: a limit that comes later finds it. Where nobody is
-limited it is added up only when somebody looks.
+What applications have is kept for every user, limited or not: a limit that comes later finds it. Without limits it
+is added up only when it is read.
 """
 
 import dataclasses
@@ -59,7 +59,7 @@ class _Usage:
     _room: Known = None
 
     def add(self, amount: Known) -> None:
-        """So much more is in use; what is left is worked out when somebody asks."""
+        """So much more is in use; what is left is computed when it is read."""
         amounts.add(self.allocated, amount)
         self._room = None
 
@@ -82,7 +82,7 @@ class _Usage:
 
     @property
     def limited_as(self) -> str:
-        """The subject, and that its limit names nobody where it does."""
+        """The subject; or, for a wildcard, that its limit names no user."""
         named = self.limit is None or self.name in _names(self.limit, self.kind)
         return self.subject if named else f"{self.subject} (by the limit of *)"
 
@@ -112,7 +112,7 @@ class MeasuredLimits:
         self.configure(root)
 
     def __bool__(self) -> bool:
-        """They limit somebody."""
+        """They limit a user or group."""
         return bool(self._limits)
 
     def configure(self, root: documents.QueueDocument) -> None:
@@ -194,7 +194,7 @@ class MeasuredLimits:
         return tuple(map(_shown, sorted(found, key=lambda usage: (usage.queue, usage.subject))))
 
     def _counted(self) -> Iterable[_Usage]:
-        """What users have, where nobody is measured; then nobody counts for a group."""
+        """What users have, where no limit measures them; then no user counts for a group."""
         found: dict[tuple[str, str], _Usage] = {}
         for name, member in self._members.items():
             for path in _upward(member.queue):
@@ -203,10 +203,10 @@ class MeasuredLimits:
                 found[path, member.user].count(name, member)
         return found.values()
 
-    # -- who is measured by what -------------------------------------------------------------------------------------
+    # -- the limits of a user -----------------------------------------------------------------------------------------
 
     def _attach(self, member: _Member) -> None:
-        """Find everything that counts the application, from its queue upward; nothing does where nobody is limited."""
+        """Find everything that counts the application, from its queue upward; nothing does without limits."""
         if not self._limits:
             member.usages = member.limited = ()
             return

@@ -48,7 +48,7 @@ def pick(waiting: PendingAsk, nodes: Iterable[PartitionNode], *, reserving: bool
 
 
 def _is_open(waiting: PendingAsk, node: PartitionNode) -> bool:
-    """To everybody; a gang counts on what it holds, too."""
+    """Free for all asks; a gang counts on what it holds, too."""
     if node.is_open():
         return True
     return waiting.ask.members > 1 and node.schedulable and node.held.keys() == {waiting.id}

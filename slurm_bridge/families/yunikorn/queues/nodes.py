@@ -1,4 +1,4 @@
-"""The scheduler's view of a partition's nodes: what is on each, who holds it, and the order in which they are tried.
+"""The scheduler's view of a partition's nodes: what is on each, the asks that hold it, and their order.
 
 Orders are kept: a change of a node moves that node in them and leaves the others where they are.
 """
@@ -27,7 +27,7 @@ def _scored(policy: NodePolicy, weights: Mapping[str, float] | None, capacity: A
 
 
 class PartitionNode:
-    """One node. `held` is by whom it is reserved, since when; several only where they all require it.
+    """One node. `held` are the asks that reserve it, since when; several only where they all require it.
 
     `elsewhere` are the other schedulers that hold it.
     """
@@ -62,7 +62,7 @@ class PartitionNode:
         return amounts.fit_in(resource, self.capacity)
 
     def is_open(self) -> bool:
-        """It may be used by whoever comes."""
+        """Any ask may use it."""
         return self.schedulable and not self.held and not self.elsewhere
 
 
@@ -71,7 +71,7 @@ def _size(record: records.NodeReport) -> Amount:
 
 
 class NodesOfPartition:
-    """All nodes of a partition, each in its place in every order that anybody uses."""
+    """All nodes of a partition, each in its place in every order that is used."""
 
     def __init__(self, sorts: Mapping[str, NodeSort], mode: NodeMode) -> None:
         self._sorts = sorts

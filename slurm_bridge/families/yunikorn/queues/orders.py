@@ -1,4 +1,4 @@
-"""Who is tried first: among the children of a queue, the applications of a leaf, the asks of an application, and nodes.
+"""What is tried first: children of a queue, applications of a leaf, asks of an application, and nodes.
 
 Keys are worked out once per change and compared as they are, so that the order of many costs as much as its changes.
 """
@@ -147,8 +147,8 @@ def sorted_asks(asks: Iterable[R]) -> list[R]:
 class Applications(Generic[A]):
     """The applications of a leaf in their order; only those that changed are sorted again.
 
-    Whoever changes one says so with `put`; a change of the leaf's settings is noticed. What is iterated over stays as
-    it is until the next one begins to iterate, so that a pass may change what it goes through.
+    Every change of one is reported with `put`; a change of the leaf's settings is noticed. What is iterated over stays
+    as it is until the next one begins to iterate, so that a pass may change what it goes through.
     """
 
     def __init__(self, leaf: Queue) -> None:
@@ -222,7 +222,7 @@ class NodePolicy(enum.StrEnum):
     BINPACKING = "binpacking"
 
 
-#: How much each type counts in the score of a node, where nobody says it.
+#: How much each type counts in the score of a node, where it is not configured.
 WEIGHTS: Mapping[str, float] = {"vcore": 1.0, "memory": 1.0}
 
 

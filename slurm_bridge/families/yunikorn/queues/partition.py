@@ -2,7 +2,7 @@
 
 Everything here has its inverse. `grown` counts what may have made something possible: as long as it stays the same,
 what could not be placed cannot be placed now either, and need not be looked at again. `unsettled` counts what may have
-done so in any way; else only those are looked at again for whom something has changed.
+done so in any way; else only those are looked at again for which something has changed.
 """
 
 import dataclasses
@@ -43,8 +43,8 @@ class QueuePartition:
         #: Asks that hold nodes.
         self.holders: dict[AskId, PendingAsk] = {}
         self.standing = Standings(behind=rules.mode is NodeMode.ALLOCATABLE)
-        self.flights = Flights()  # for whom somebody is to go
-        self.vain: dict[Hashable, float] = {}  # kinds of asks for which nobody can make room, until when
+        self.flights = Flights()  # askers with their victims
+        self.vain: dict[Hashable, float] = {}  # kinds of asks for which no eviction makes room, until when
         self.grown = self.unsettled = 0
         self._leaves: dict[Queue, Leaf] = {}
 
@@ -66,7 +66,7 @@ class QueuePartition:
         self._resize()
 
     def remove_node(self, name: str) -> None:
-        """Forget it with all that is on it and whoever holds it; a gang keeps its other members."""
+        """Forget it with all that is on it and all asks that hold it; a gang keeps its other members."""
         node = self.nodes.get(name)
         if node is None:
             return
@@ -182,7 +182,7 @@ class QueuePartition:
         self.unsettle()
 
     def give_up(self, name: str) -> None:
-        """Nobody holds the node any more."""
+        """No ask holds the node any more."""
         for holder in tuple(self.nodes[name].held):
             self.unreserve(self.holders[holder], name)
 
@@ -200,7 +200,7 @@ class QueuePartition:
         return allocation
 
     def adopt(self, allocation: Allocation) -> None:
-        """Count what stands, whoever decided it; its ask, if it still waited here, waits no longer."""
+        """Count what stands, of any origin; its ask, if it still waited here, waits no longer."""
         application = self.applications[allocation.ask.application]
         self._take_out(application, allocation.ask.key)
         application.take(allocation)
@@ -239,7 +239,7 @@ class QueuePartition:
         if application is None:
             return
         self.release(allocation.ask.id)
-        # Whoever undoes it may also say anew how long it pauses.
+        # The caller that undoes it may also set the pause anew.
         self.leaf(application.queue).wake(application)
         if application.running and not application.ran and not application.allocations:
             application.running = False
@@ -272,17 +272,17 @@ class QueuePartition:
         self.flights.spared(allocation_id)
 
     def is_to_go(self, allocation_id: AskId) -> bool:
-        """Somebody wants it gone, and it is still there."""
+        """It is being evicted, and still there."""
         application = self.applications.get(allocation_id.application)
         return application is not None and allocation_id.key in application.preempting
 
     def unsettle(self) -> None:
-        """Whoever waits is to be looked at again."""
+        """All waiting asks are to be looked at again."""
         self.unsettled += 1
         self.grown += 1
 
     def land(self) -> int:
-        """A pass is over: whoever had nobody left to wait for was tried; how many there were."""
+        """A pass is over: all askers whose victims have gone were tried; how many there were."""
         landed = self.flights.land()
         self.grown += landed
         return landed
@@ -300,5 +300,5 @@ class QueuePartition:
         return application.asks.get(ask_id.key) if application else None
 
     def pending(self) -> bool:
-        """Somebody waits."""
+        """An ask waits."""
         return not amounts.is_empty(self.root.pending)

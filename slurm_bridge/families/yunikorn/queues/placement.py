@@ -54,7 +54,7 @@ class Rejected:
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
 class _RuleAnswer:
-    """What a rule says: a path, or why there is none; with an error nobody else is asked."""
+    """What a rule says: a path, or why there is none; with an error no other rule is asked."""
 
     path: str = ""
     why: str = ""
@@ -98,7 +98,7 @@ def _obstacle(root: tree.Queue, path: str, queue: tree.Queue | None, candidate: 
     if queue is not None and queue.state is not tree.State.ACTIVE:
         return f"{path} is {queue.state.value}"
     if path.lower() == acl.RECOVERY:
-        return f"nobody submits to {path}"
+        return f"no user may submit to {path}"
     guarded = queue or _nearest(root, path)
     if not acl.may_submit(guarded, candidate.user, candidate.groups):
         return f"user {candidate.user} may not submit to {guarded.path}"
@@ -187,7 +187,7 @@ def _named(rule: PlacementRule) -> str:
 
 
 def _passes(chosen: UserFilter, candidate: ApplicationCandidate) -> bool:
-    """A filter that lists nobody allows all, or denies all."""
+    """A filter without users allows all, or denies all."""
     if not chosen.users and not chosen.groups:
         return chosen.allows
     return _hits(chosen, candidate) == chosen.allows

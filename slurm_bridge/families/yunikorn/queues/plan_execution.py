@@ -1,4 +1,4 @@
-"""Plans of preemption are carried out: what is to become free is held first, then those who are to go are told."""
+"""Plans of preemption are carried out: what is to become free is held first, then the victims are evicted."""
 
 from slurm_bridge.families.yunikorn.queues import applications, events
 from slurm_bridge.families.yunikorn.queues.applications import PendingAsk
@@ -6,12 +6,12 @@ from slurm_bridge.families.yunikorn.queues.partition import QueuePartition
 from slurm_bridge.families.yunikorn.queues.plans import PreemptionPlan
 from slurm_bridge.families.yunikorn.queues.records import AskId, Eviction
 
-#: Who could not be evicted is asked again so many seconds later at the earliest.
+#: A victim that could not be evicted is asked again so many seconds later at the earliest.
 PROTECTED = 60.0
 
 
 def carry_out(partition: QueuePartition, plan: PreemptionPlan, now: float) -> tuple[Eviction, ...]:
-    """Hold the nodes, and mark whoever is still there; nothing where the asker or a node is gone, or nobody is left."""
+    """Hold the nodes, and mark the victims that are left; nothing where the asker, a node or all victims are gone."""
     if plan.asker is not None and not _keep(partition, plan.asker, plan.held, now):
         return ()
     victims = tuple(victim for victim in plan.victims if partition.evict(victim))
@@ -24,7 +24,7 @@ def carry_out(partition: QueuePartition, plan: PreemptionPlan, now: float) -> tu
 
 
 def follow(partition: QueuePartition, event: events.ToGo, now: float, *, is_mine: bool) -> None:
-    """Somebody is to go, whoever planned that, perhaps before a restart."""
+    """Victims of a plan, perhaps one from before a restart, are to be evicted."""
     if event.spared:
         partition.spare(event.id)
         if event.refused:
@@ -42,7 +42,7 @@ def follow(partition: QueuePartition, event: events.ToGo, now: float, *, is_mine
 
 
 def _promise(partition: QueuePartition, asker: AskId, victims: tuple[AskId, ...], waiting: PendingAsk | None) -> None:
-    """These go for it, whoever schedules it."""
+    """These victims go for it, whichever scheduler places it."""
     application = partition.applications.get(asker.application)
     if application is not None and waiting is not None:
         there = {one: partition.applications[one.application].allocations[one.key] for one in victims}

@@ -1,4 +1,4 @@
-"""What a preemptor plans: who has to go, for whom, and what is kept for them."""
+"""What a preemptor plans: victims, the asker, and what is kept for it."""
 
 import dataclasses
 from collections.abc import Callable, Iterable
@@ -9,7 +9,7 @@ from slurm_bridge.families.yunikorn.queues.records import AskId
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
 class PreemptionPlan:
-    """These victims make room for the asker on this node, which is held for it before anybody is asked to go.
+    """These victims make room for the asker on this node, which is held for it before any victim is evicted.
 
     Several `nodes` are held where it needs them. Without an asker a queue is over its maximum, and nothing is held.
     """
@@ -31,5 +31,5 @@ Preemptor = Callable[[QueuePartition, float], Iterable[PreemptionPlan]]
 
 
 def nothing(_partition: QueuePartition, _now: float) -> Iterable[PreemptionPlan]:
-    """Nobody is preempted."""
+    """Nothing is preempted."""
     return ()

@@ -26,5 +26,5 @@ class Callback(Protocol):
         """Why the node does not do, "" where it does. Asked by the pass of the partition, which waits for it."""
 
 
-#: Told of what failed and why, by whoever goes on without it.
+#: Called with what failed and why, where the caller goes on without it.
 Report = Callable[[str, Exception], None]

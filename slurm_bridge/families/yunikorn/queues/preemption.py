@@ -1,10 +1,10 @@
-"""When something is preempted in a partition, and for whom: attempts for those whom a guarantee entitles to it.
+"""When something is preempted in a partition: attempts for asks that are entitled to it by a guarantee.
 
 Attempts cost, so few are made at a time: only for asks that wait long enough in queues with something left of a
 guarantee, and of those that are alike only one in a while, when the last of them was in vain.
 
     each second    the leaves with such a guarantee, in the order of a pass, in each of them the asks in theirs
-    15 s later     whoever was refused is tried again, and whoever still waits though all victims have gone
+    15 s later     refused asks are tried again, and asks that still wait though all victims have gone
 """
 
 from collections.abc import Callable, Hashable, Iterable, Iterator
@@ -60,7 +60,7 @@ class PartitionPreemption:
         if self._settings.enabled and now >= self._next_look and partition.pending():
             yield from self._for_asks(partition, now)
 
-    # -- for those who wait ------------------------------------------------------------------------------------------
+    # -- for waiting asks --------------------------------------------------------------------------------------------
 
     def _for_asks(self, partition: QueuePartition, now: float) -> Iterator[PreemptionPlan]:
         self._tried = {key: at for key, at in self._tried.items() if now < at + attempts.CHECK_EVERY}
@@ -81,7 +81,7 @@ class PartitionPreemption:
             left -= 1
             if not left:
                 break
-        # Whoever was found room for changes what there is for the next ones: they need not wait.
+        # An ask that got room changes what there is for the next ones: they need not wait.
         self._next_look = now if found else now + LOOK_EVERY
 
     def _candidates(self, partition: QueuePartition, now: float) -> Iterator[PendingAsk]:
@@ -106,7 +106,7 @@ class PartitionPreemption:
         )
 
     def _may_try_required(self, partition: QueuePartition, waiting: PendingAsk, now: float) -> bool:
-        """Nobody else's turn has to be waited for: it can run nowhere else, and holds its node already."""
+        """It need not wait for its turn: it can run nowhere else, and holds its node already."""
         application = partition.applications[waiting.ask.application]
         may = waiting.ask.allow_preempt_other and waiting.id not in partition.flights and waiting.id not in self._tried
         room = tree.max_headroom(application.queue)
@@ -136,7 +136,7 @@ class PartitionPreemption:
         )
 
 
-# -- who may be entitled ---------------------------------------------------------------------------------------------
+# -- entitled asks ---------------------------------------------------------------------------------------------------
 
 
 def _entitled(partition: QueuePartition, queue: Queue) -> Iterator[Queue]:
@@ -182,7 +182,7 @@ def _may_start(partition: QueuePartition, application: Application, now: float) 
 
 
 def _is_kept(partition: QueuePartition, waiting: PendingAsk, name: str) -> bool:
-    """For somebody who is as entitled to it; any other reservation gives way to a guarantee."""
+    """For an ask that is as entitled to it; any other reservation gives way to a guarantee."""
     node = partition.nodes.get(name)
     if node is None or node.elsewhere:
         return True
@@ -210,7 +210,7 @@ def _asker(partition: QueuePartition, waiting: PendingAsk) -> Asker:
 
 
 def _give_up(partition: QueuePartition, waiting: PendingAsk, now: float) -> None:
-    """Nobody can make room in the cluster for those that are alike: they are let in, and wait there."""
+    """No eviction makes room in the cluster for asks like this one: they are let in, and wait there."""
     leaf = partition.applications[waiting.ask.application].queue
     if crowd.size(partition) and crowd.keeps_back(partition, waiting, leaf, now):
         partition.vain = {key: until for key, until in partition.vain.items() if until > now}

@@ -83,7 +83,7 @@ class Proxy:
             self._post(Registered(registration=inside, incarnation=self._incarnations))
 
     def update(self, update: Update) -> None:
-        """Pass it on; NotFound where nobody of that name is registered."""
+        """Pass it on; NotFound where no manager of that name is registered."""
         with self._lock:
             door = self._doors.get(update.rm)
             if door is None:
@@ -101,7 +101,7 @@ class Proxy:
     # -- news --------------------------------------------------------------------------------------------------------
 
     def route(self) -> None:
-        """Hand on all news to those whom they are for. It waits for nobody."""
+        """Hand on all news to their receivers, without waiting for any."""
         for told in self.events.take():
             with self._lock:
                 self._hand_on(told)
@@ -119,7 +119,7 @@ class Proxy:
                 self._gone.append(door)
 
     def deliver(self) -> None:
-        """Let everybody hear what there is, one after the other, without threads."""
+        """Deliver all news, one after the other, without threads."""
         gone, self._gone = self._gone, []
         for door in (*self._doors.values(), *gone):
             door.deliver()

@@ -1,7 +1,7 @@
 """When a queue that has more than its maximum gives something back: so long after that was lowered.
 
-A queue's `quota.preemption.delay` of 0, the default, and a partition without quota preemption leave everybody alone.
-After a restart nobody knows when a maximum was lowered: the time begins when what stands turns out to be too much.
+A queue's `quota.preemption.delay` of 0, the default, and a partition without quota preemption evict nothing.
+After a restart it is not known when a maximum was lowered: the time begins when what stands turns out to be too much.
 """
 
 from collections.abc import Iterator
@@ -39,7 +39,7 @@ class Quotas:
             self._due[queue] = now + queue.quota_preemption_delay
 
     def plans(self, partition: QueuePartition, now: float) -> Iterator[PreemptionPlan]:
-        """Who goes now; where something is left over, or somebody could not go, it is looked at again later."""
+        """The victims of now; what is left over, or could not be evicted, is looked at again later."""
         for queue in tuple(self._due):
             if not _has_clock(queue) or not _is_over(queue) or tree.find(partition.root, queue.path) is not queue:
                 del self._due[queue]

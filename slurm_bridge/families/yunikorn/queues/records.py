@@ -1,4 +1,4 @@
-"""What a resource manager asks of the core and what it is told: frozen records, in nobody's words but the core's.
+"""What a resource manager asks of the core and what it is told: frozen records, in the core's own words.
 
 Partitions carry the resource manager's own names here; inside, the proxy has them as `<rm>_<name>`.
 """
@@ -171,9 +171,9 @@ class Update:
     """All that may change at once; handled in the order of the fields.
 
     `standing` is what runs already, for example after a restart: it is taken over whatever the limits say. Of these and
-    of others, `started` have their nodes from the scheduler behind us: whoever has not makes room first. `spared` are
+    of others, `started` have their nodes from the scheduler behind us: others make room first. `spared` are
     allocations that could not be evicted when the core asked for it, `excused` those that need not go. `evicting` are
-    those that were asked for before a restart, even if the victim has gone: nobody is asked again, and their askers get
+    those that were asked for before a restart, even if the victim has gone: none is asked again, and their askers get
     what becomes free.
     """
 
@@ -233,7 +233,7 @@ class Released:
 class Eviction:
     """The core wants this allocation gone, for this asker; its room is free once a PREEMPTED release confirms it.
 
-    Without an asker the queue is over its maximum. `nodes` are held for the asker meanwhile. Whoever may restart
+    Without an asker the queue is over its maximum. `nodes` are held for the asker meanwhile. A manager that may restart
     keeps the record until the asker has its place or waits no longer, and hands it back.
     """
 

@@ -53,7 +53,7 @@ class Configuring:
         telling.accept(_CONFIGURATION)
 
     def _obstacle(self, rm: str, configuration: documents.Document) -> str:
-        """Why a partition cannot follow: it is in use and would go, or it belongs to somebody else."""
+        """Why a partition cannot follow: it is in use and would go, or it belongs to another manager."""
         new = {one.name: one for one in configuration.partitions}
         for partition in self._ledger.of(rm):
             if partition.name not in new and partition.applications:

@@ -22,7 +22,7 @@ class AllocationRules:
 def configured(
     rules: AllocationRules, settings: documents.PartitionDocument, origin: Origin, *, plans: bool
 ) -> AllocationRules:
-    """Those of a partition; `plans`: nobody else plans its preemption."""
+    """Those of a partition; `plans`: it alone plans its preemption."""
     return dataclasses.replace(
         rules,
         mode=origin.mode,

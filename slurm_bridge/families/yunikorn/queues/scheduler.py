@@ -51,7 +51,7 @@ class Scheduler:
         threads.start()
 
     def _close(self, partition: str) -> None:
-        """Forget it; a pass that is under way ends by itself, and what it still proposes is for nobody."""
+        """Forget it; a pass that is under way ends by itself, and what it still proposes is dropped."""
         self.lanes.pop(partition, None)
         threads = self._threads.pop(partition, None)
         if threads is not None:
@@ -71,7 +71,7 @@ class Scheduler:
 
 
 def _concerns(event: SchedulerEvent, lane: Lane) -> bool:
-    """Answers and removals for an earlier partition of the name concern nobody any more."""
+    """Answers and removals for an earlier partition of the name are dropped."""
     if isinstance(event, _OF_ONE):
         return event.incarnation == lane.origin.incarnation
     return True

@@ -20,7 +20,7 @@ class _Search:
 
 
 class Searches:
-    """Those of one partition. `alike`: nobody is asked about nodes, so that asks of one size find the same."""
+    """Those of one partition. `alike`: nodes are not asked about, so that asks of one size find the same."""
 
     def __init__(self, partition: QueuePartition, *, alike: bool) -> None:
         self._partition = partition

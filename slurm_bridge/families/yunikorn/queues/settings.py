@@ -18,7 +18,7 @@ class SortPolicy(enum.StrEnum):
 
 
 class PreemptionPolicy(enum.StrEnum):
-    """Whether what runs in a queue may be taken back, and for whom."""
+    """Whether what runs in a queue may be taken back, and for which asks."""
 
     DEFAULT = "default"
     FENCE = "fence"  # those inside take back from inside only

@@ -1,4 +1,4 @@
-"""What stands in each leaf, as attempts of preemption see it: kept with every change, made when somebody looks."""
+"""What stands in each leaf, as attempts of preemption see it: kept with every change, made when it is read."""
 
 from slurm_bridge.families.yunikorn.queues.preemptors.facts import AttemptAllocation
 from slurm_bridge.families.yunikorn.queues.records import Allocation, AskId
@@ -15,7 +15,7 @@ class Standings:
         self._queues: dict[AskId, Queue] = {}
         self._made: dict[AskId, AttemptAllocation] = {}
         self._to_go: set[AskId] = set()
-        #: Could not be evicted: until when nobody asks for them again.
+        #: Could not be evicted: until when they are not asked again.
         self._spared: dict[AskId, float] = {}
 
     def add(self, queue: Queue, allocation: Allocation) -> None:
@@ -61,7 +61,7 @@ class Standings:
         return [self.one(key) for key in self._leaves.get(leaf, ()) if self.is_candidate(key, now)]
 
     def is_candidate(self, one: AskId, now: float) -> bool:
-        """Nobody has said lately that it cannot be evicted."""
+        """It is not known to be impossible to evict."""
         return not self._spared or self._spared.get(one, now) <= now
 
     def one(self, key: AskId) -> AttemptAllocation:

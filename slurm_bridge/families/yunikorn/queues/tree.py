@@ -73,7 +73,7 @@ class Queue:
         self.lineage: tuple[Queue, ...] = (self, *parent.lineage) if parent else (self,)
         self.path: str = f"{parent.path}{SEPARATOR}{name}" if parent else name
         self.leaf = leaf
-        self.managed = True  # False: nobody configured it, an application needed it
+        self.managed = True  # False: not configured, made for an application
         self.state = State.ACTIVE
         self.children: dict[str, Queue] = {}
         self.fair_max: Known = None
@@ -81,7 +81,7 @@ class Queue:
         self.allocated: dict[str, int] = {}
         self.preempting: dict[str, int] = {}
         self.pending: dict[str, int] = {}
-        self.promised: dict[str, int] = {}  # free, and kept for those for whom it was preempted
+        self.promised: dict[str, int] = {}  # free, and kept for the askers that preempted it
         self.running = 0
         self.allocating_accepted: set[str] = set()
         self.waiting = priorities.NOTHING  # the highest priority below
@@ -124,7 +124,7 @@ class Queue:
         self._entitle()
 
     def measure(self, size: Known) -> None:
-        """Of a root that has no maximum: the size of the cluster, which shares are parts of and which limits nobody."""
+        """Of a root that has no maximum: the size of the cluster, for shares, not as a limit."""
         self.measured = size
         self._entitle()
 
@@ -186,7 +186,7 @@ class Queue:
         if passed == self.priority:
             return
         before, self.priority = self.priority, passed
-        self._count_change()  # also above: the order of its siblings is another one, whoever is the highest of them
+        self._count_change()  # also above: the order of its siblings is another one
         if self.parent is not None and passed > self.parent.waiting:
             self.parent.set_waiting(passed)
         elif self.parent is not None and before == self.parent.waiting:

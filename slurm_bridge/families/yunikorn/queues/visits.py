@@ -20,7 +20,7 @@ class Visit:
         self.starts = tree.can_run(leaf.queue, "")
         self.backoff = leaf.queue.settings.backoff
         self.room = room
-        #: The cluster has an end that somebody may be kept back for; and somebody was.
+        #: The size of the cluster is known, so that asks may be kept back for it; and one was.
         self.crowded = crowd.size(partition) is not None
         self.keeps = False
         self._partition = partition
@@ -37,7 +37,7 @@ class Visit:
         return all(searches.are_vain(size, reserving=reserving) for size, reserving in met.vain.items())
 
     def fits(self, waiting: PendingAsk) -> bool:
-        """It fits the headroom; where only the cluster is too full, also whoever can hold nodes until it is not."""
+        """It fits the headroom; where only the cluster is too full, an ask that can hold nodes until then fits, too."""
         known = self._fits.get(waiting.size)
         if known is None:
             known = amounts.fit_in_max_undefined(waiting.total, self.room)

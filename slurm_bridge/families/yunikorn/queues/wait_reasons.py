@@ -1,4 +1,4 @@
-"""Why an application waits, in words: looked up when somebody asks, never during a pass."""
+"""Why an application waits, in words: computed when it is shown, never during a pass."""
 
 import dataclasses
 from collections.abc import Iterator
@@ -22,7 +22,7 @@ class QueueWait:
 
 
 def waits(partition: QueuePartition, now: float) -> Iterator[QueueWait]:
-    """Everybody who waits; whoever asks holds the lock of the lane."""
+    """All that wait; the caller holds the lock of the lane."""
     for application in partition.applications.values():
         first = next(application.in_order(), None)
         if first is not None:

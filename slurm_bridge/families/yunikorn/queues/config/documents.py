@@ -61,7 +61,7 @@ class QueueDocument:
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
 class UserFilter:
-    """Whom a placement rule is for; `kind` is allow, deny or empty, in any case of letters."""
+    """The users that a placement rule is for; `kind` is allow, deny or empty, in any case of letters."""
 
     kind: str = ""
     users: tuple[str, ...] = ()
@@ -70,7 +70,7 @@ class UserFilter:
 
     @property
     def allows(self) -> bool:
-        """Those who are listed pass, not the others."""
+        """Listed users pass, others do not."""
         return self.kind.lower() != "deny"
 
 

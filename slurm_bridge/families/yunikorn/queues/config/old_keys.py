@@ -1,4 +1,4 @@
-"""The spelling of YuniKorn's first design, which nobody reads any more: what each of its words is called now."""
+"""The keys of YuniKorn's first design, which are not read any more, and what each of them is called now."""
 
 from collections.abc import Iterator, Mapping, Sequence
 

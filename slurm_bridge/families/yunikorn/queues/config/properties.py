@@ -31,7 +31,7 @@ class Stated:
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
 class Properties:
-    """The properties that hold for a queue; the sort policy is None where nobody on the way up states one.
+    """The properties that hold for a queue; the sort policy is None where no queue on the way up states one.
 
     `backoff` is the number of asks without room after which an application pauses for `backoff_delay`; 0 is never.
     A quota preemption delay of 0 is no quota preemption.

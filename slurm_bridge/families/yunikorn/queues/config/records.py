@@ -1,4 +1,4 @@
-"""The strict reader of one map of the document: every field by name and kind, and what nobody took is a problem.
+"""The strict reader of one map of the document: every field by name and kind, and an unknown field is a problem.
 
 A field that cannot be read is noted and taken for one that is left out, so that all of them are found at once.
 """

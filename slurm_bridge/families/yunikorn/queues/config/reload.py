@@ -1,4 +1,4 @@
-"""A tree follows a new configuration while it is in use: no usage is lost, and nothing is taken from anybody.
+"""A tree follows a new configuration while it is in use: no usage is lost, and no workload loses anything.
 
 in the tree      in the configuration   what follows
 not              yes                    it is added
@@ -94,7 +94,7 @@ def retire(leaf: Queue, busy: Container[str] = ()) -> tuple[Queue, ...]:
 
 
 def _goes(queue: Queue, busy: Container[str]) -> bool:
-    """Remove it, if it is empty and nobody configured it any more."""
+    """Remove it, if it is empty and not configured any more."""
     wanted = queue.parent is None or (queue.managed and queue.state is not State.DRAINING)
     if wanted or queue.children or not _is_empty(queue, busy):
         return False

@@ -1,6 +1,6 @@
 """The tree of a configuration: what holds for every queue, the first tree, and the queues that placement makes.
 
-Names in the tree are lower case. A queue that placement made is not managed: nobody configured it, a leaf of that kind
+Names in the tree are lower case. A queue that placement made is not managed: it is not configured, a leaf of that kind
 has the template of the nearest queue above with one, and it goes when it is empty.
 """
 
@@ -118,7 +118,7 @@ def _standing(root: tree.Queue, names: Sequence[str]) -> tuple[tree.Queue, Seque
 
 
 def made_settings(planned: Plan, path: str, *, leaf: bool) -> QueueSettings:
-    """What holds for a queue that nobody configured: nothing for the recovery queue, which has to take everybody."""
+    """The settings of a queue that is not configured: none for the recovery queue, which has to take all."""
     above = path
     while above not in planned:
         above = above.rpartition(SEPARATOR)[0]

@@ -5,8 +5,8 @@
 3. choice   the node with the least harm
 4. more     further victims, where a maximum of queues is in the way
 5. trim     only as many as the ask needs; and in a full cluster, as many as it takes besides
-6. guard    nobody ends below a guarantee that was met, or is preempted for the victims in turn
-7. confirm  nobody has ended by itself meanwhile
+6. guard    no queue ends below a guarantee that was met, or is preempted for the victims in turn
+7. confirm  no victim has ended by itself meanwhile
 """
 
 import dataclasses
@@ -60,7 +60,7 @@ def try_preemption(asker: Asker, scene: AttemptScene) -> Outcome:
 
 
 def confirm(asker: Asker, outcome: Outcome, is_released: Callable[[Key], bool]) -> Outcome:
-    """The last look before anybody is evicted: a plan stands only if all its victims still do."""
+    """The last look before the eviction: a plan stands only if all its victims still do."""
     if isinstance(outcome, AttemptRefused) or not any(is_released(victim.key) for victim in outcome.victims):
         return outcome
     return facts.refused(asker, Reason.VICTIMS_RELEASED)
@@ -105,14 +105,14 @@ def _placed(asker: Asker, scene: AttemptScene, balance: Balance, eligible: Seque
 
 
 def _has_place(asker: Asker, scene: AttemptScene, balance: Balance, placement: Placement) -> bool:
-    """Nobody has to go for its nodes, or for a maximum above it."""
+    """No victim is needed for its nodes, or for a maximum above it."""
     return scene.guarded and guards.has_place(asker, placement.nodes, (), balance)
 
 
 def _chosen(
     asker: Asker, scene: AttemptScene, balance: Balance, placement: Placement, eligible: Iterable[Unit]
 ) -> tuple[Unit, ...] | Reason:
-    # The rules always look further; who takes as little as possible does so only where the nodes' victims do not do.
+    # The rules always look further; an attempt with few victims does so only where the nodes' victims do not do.
     least = _takes_least(asker, scene)
     found = _least(asker, balance, placement, placement.victims) if least else None
     if found is not None:
@@ -206,7 +206,7 @@ def _covering(asker: Asker, victims: Iterable[Unit], names: Collection[str] | No
 
 
 def _least(asker: Asker, balance: Balance, placement: Placement, victims: Sequence[Unit]) -> tuple[Unit, ...] | None:
-    """The first that let all members run, but for those that are not needed; who comes last is spared first."""
+    """The first that let all members run, except those that are not needed; the last one is spared first."""
     enough = (
         count
         for count in range(1, len(victims) + 1)

@@ -1,7 +1,7 @@
-"""Guarantees, as usage would be: an overlay of changes on a tree that nobody touches.
+"""Guarantees, as usage would be: an overlay of changes on a tree that stays as it is.
 
-What is left of a queue's guarantee depends on who asks: siblings of the asking queue are judged by their own guarantee
-only, everybody else also by what is left of all guarantees above.
+What is left of a queue's guarantee depends on the asker: siblings of the asking queue are judged by their own guarantee
+only, all others also by what is left of all guarantees above.
 """
 
 from collections.abc import Mapping

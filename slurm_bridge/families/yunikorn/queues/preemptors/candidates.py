@@ -1,4 +1,4 @@
-"""Who may become a victim: the part of the tree that an ask reaches, and what is eligible there."""
+"""What may become a victim: the part of the tree that an ask reaches, and what is eligible there."""
 
 import dataclasses
 import math

@@ -1,4 +1,4 @@
-"""A cluster that is full: what it has too little of, whom that must not keep waiting, and who has to go then.
+"""A cluster that is full: what it has too little of, which asks must not wait for that, and the victims then.
 
 Where another scheduler queues behind us no node is ever full, and what an attempt looks at is the size of all of them:
 everything that is let in counts against it, whether it has started or not.
@@ -40,9 +40,9 @@ def shortage(asker: Asker, size: Known, balance: Balance) -> dict[str, int]:
 def further(
     asker: Asker, balance: Balance, victims: Iterable[Unit], eligible: Iterable[Unit], short: Amount
 ) -> tuple[Unit, ...] | None:
-    """The victims so far, and those who have to go beside them for the cluster's sake; None where all are too few.
+    """The victims so far, and further ones for the cluster's sake; None where all are too few.
 
-    Unlike room in a queue, that in the cluster is taken by whoever was let in beyond its size: what goes may be more
+    Unlike room in a queue, that in the cluster is taken by asks that were let in beyond its size: what goes may be more
     than what is asked for.
     """
     trial, chosen, left = Trial(asker, balance, guarded=True), tuple(victims), dict(short)
@@ -62,7 +62,7 @@ def further(
 
 
 def _needed(taken: Iterable[Unit], short: Amount, left: dict[str, int]) -> tuple[Unit, ...]:
-    """Without those that turn out not to be needed; who came last is spared first."""
+    """Without those that turn out not to be needed; the last one is spared first."""
     kept: list[Unit] = []
     for unit in reversed(tuple(taken)):
         without = amounts.plus(left, _given(unit, short, 1))

@@ -92,7 +92,7 @@ def any_node(_node: str, _victims: tuple[AttemptAllocation, ...], /) -> bool:
 
 
 def nobody(_node: str, /) -> bool:
-    """No node is reserved for anybody."""
+    """No node is reserved."""
     return False
 
 
@@ -101,12 +101,11 @@ class AttemptScene:
     """Where an attempt is made.
 
     `standing` has the allocations of a leaf queue; `held` whether a node is reserved for another one; `nodes_tried`
-    that the ask was tried on every node as it is. `promised` is what others, for whom something is being preempted
-    right now, will take in their queues: a guarantee is not given twice.
+    that the ask was tried on every node as it is. `promised` is what other askers, whose victims are going right now,
+    will take in their queues: a guarantee is not given twice.
 
-    `guarded` adds to the rules what keeps the balance between queues: nobody ends below a guarantee that was met,
-    nobody is evicted without the ask having its place then, and nobody whom a plan serves is taken from by those who
-    paid for it.
+    `guarded` adds to the rules what keeps the balance between queues: no queue ends below a guarantee that was met, no
+    victim is evicted unless the ask has its place then, and victims take nothing back from the asker of their plan.
 
     `size` is what all of it must fit into where no node is ever full; None where nothing but queues and nodes has an
     end.

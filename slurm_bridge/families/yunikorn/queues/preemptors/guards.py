@@ -1,4 +1,4 @@
-"""What a guarded attempt makes sure of before anybody is evicted."""
+"""What a guarded attempt makes sure of before an eviction."""
 
 import collections
 import math
@@ -21,7 +21,7 @@ from slurm_bridge.families.yunikorn.queues.tree import Queue
 
 
 def has_place(asker: Asker, nodes: Sequence[AttemptNode], gone: Sequence[Unit], balance: Balance) -> bool:
-    """With these, and all who are on their way out, gone, the ask fits on its nodes and into every maximum above it."""
+    """With these gone, and all that are on their way out, the ask fits on its nodes and into every maximum above it."""
     return _fits_maxima(asker, gone, balance) and _fits_nodes(asker, nodes, gone)
 
 

@@ -1,4 +1,4 @@
-"""A queue's maximum was lowered: what is taken back of it, from which leaves, and who that is."""
+"""A queue's maximum was lowered: what is taken back of it, from which leaves, and the victims."""
 
 import dataclasses
 from collections.abc import Callable, Iterable
@@ -72,7 +72,7 @@ def _surplus(queue: Queue) -> dict[str, int]:
     return {kind: amount for kind, amount in beyond.items() if amount > 0}
 
 
-# -- who ---------------------------------------------------------------------------------------------------------------
+# -- victims -----------------------------------------------------------------------------------------------------------
 
 
 def candidates(preemptable: Known, standing: Iterable[AttemptAllocation]) -> list[Unit]:
@@ -96,7 +96,7 @@ def ordered(found: Iterable[Unit], preemptable: Amount, maximum: Known) -> list[
 def victims(found: Iterable[Unit], preemptable: Known, maximum: Known, guarded: Balance | None = None) -> QuotaVictims:
     """Those that together do not exceed what is taken back, in order.
 
-    With a balance nobody is among them whose queue would end below a guarantee that was met.
+    With a balance no victim is of a queue that would end below a guarantee that was met.
     """
     if preemptable is None:
         return QuotaVictims(victims=(), claimed=None)
@@ -122,9 +122,9 @@ def _within(amount: Amount, preemptable: Amount) -> bool:
 
 
 def plan(queue: Queue, standing: Callable[[Queue], Iterable[AttemptAllocation]]) -> tuple[Planned, ...]:
-    """Who is evicted so that the queue comes back within its maximum, a plan for each leaf that loses something.
+    """The victims that bring the queue back within its maximum, a plan for each leaf that loses something.
 
-    Nobody is evicted from a queue that would end below a guarantee that was met.
+    Nothing is evicted from a queue that would end below a guarantee that was met.
     """
     amount = preemptable_of(queue)
     if amount is None:

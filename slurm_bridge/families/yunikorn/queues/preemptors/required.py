@@ -50,7 +50,7 @@ def try_preemption(
 ) -> Outcome:
     """The whole attempt, where `standing` are the node's allocations, each with all of its group.
 
-    Guarded, nobody is evicted from a queue that would end below a guarantee that was met.
+    Guarded, it evicts nothing from a queue that would end below a guarantee that was met.
     """
     found = candidates(asker, standing)
     taken = victims(asker, node, _borrowed(Balance(asker.queue), _ordered(node, found)) if guarded else found)

@@ -1,4 +1,4 @@
-"""An attempt so far: who is gone, what that leaves of guarantees, and what is free on the nodes then."""
+"""An attempt so far: its victims, what that leaves of guarantees, and what is free on the nodes then."""
 
 from slurm_bridge.families.yunikorn.queues import amounts, tree
 from slurm_bridge.families.yunikorn.queues.amounts import Amount
@@ -64,9 +64,9 @@ class Trial:
         """What the asking queue is charged with for a victim.
 
         By the rules with all of it, but for a gang: of a large one it is charged with what it can use. The rest becomes
-        free for everybody, and would otherwise protect the gang from every small queue. A guarded attempt does so with
+        free for all, and would otherwise protect the gang from every small queue. A guarded attempt does so with
         whatever is large, because a resource manager may count a whole gang as one, and never with more than is left of
-        the guarantee: it takes no more than it needs, whoever else was looked at first.
+        the guarantee: it takes no more than it needs, whatever was looked at before.
         """
         if unit.members == 1 and not self.guarded:
             return unit.total

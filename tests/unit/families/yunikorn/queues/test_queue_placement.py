@@ -87,7 +87,7 @@ def test_only_an_active_queue_takes_applications(state: tree.State) -> None:
 def test_the_recovery_queue_cannot_be_asked_for() -> None:
     """Not even where it does not exist and root might be submitted to."""
     found = _rejected(_open("a"), PlacementRule(name="provided", create=True), queue=acl.RECOVERY)
-    assert "nobody submits to root.@recovery@" in found.why
+    assert "no user may submit to root.@recovery@" in found.why
 
 
 def test_a_forced_application_is_recovered_where_no_rule_has_a_queue() -> None:

@@ -25,8 +25,8 @@ class _Place:
 def places(document: documents.Document) -> Iterator[QueueProblem]:
     """The name of a queue has one place: it is below the same parent in every partition that has it.
 
-    A partition need not have it, which is as if nobody might submit to it there. Whatever is below a queue that
-    stands elsewhere stands elsewhere too; only the topmost is told.
+    A partition need not have it, which is as if no user might submit to it there. All below a queue that is elsewhere
+    is elsewhere too; only the topmost is reported.
     """
     known: dict[str, _Place] = {}
     for partition in document.partitions:

@@ -39,7 +39,7 @@ def _part(rule: PlacementRule) -> Iterator[QueueProblem]:
 
 
 def _single(entries: tuple[str, ...], where: str, form: re.Pattern[str]) -> Iterator[QueueProblem]:
-    """A list of one entry may be a regular expression; names of longer lists that are none just match nobody."""
+    """A list of one entry may be a regular expression; names of longer lists that are none match no user."""
     if len(entries) == 1 and not form.fullmatch(entries[0]) and names.expression(entries[0]) is None:
         allowed = f"allowed are names like {form.pattern} and regular expressions"
         yield _problem("rule_filter_list", f"{where}[0]", f"is {entries[0]!r}", allowed)
