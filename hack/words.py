@@ -1,9 +1,6 @@
 """Refuses words, names and missing docstrings that docs/contributing.md advises against; a part of `make check`.
 
-    hack/words.py            fails when there are more findings than hack/words-left.tsv leaves, or fewer
-    hack/words.py --list     prints every finding (--list PACKAGE: those of one package)
-    hack/words.py --update   writes the smaller numbers into hack/words-left.tsv (--more: larger ones too, such as those
-                             of class names when a package is cut in two)
+It prints every finding with its place and fails if there is one.
 
 The rules:
 
@@ -19,7 +16,6 @@ What is right all the same is listed in hack/words-allowed.tsv with the reason: 
 `class` the name of the class), the words around (for `person` only, a fragment of the sentence).
 """
 
-import argparse
 import collections
 import pathlib
 import re
@@ -30,10 +26,8 @@ from dataclasses import dataclass
 import source_tree
 
 PROJECT = pathlib.Path(__file__).resolve().parents[1]
-LEFT = pathlib.PurePosixPath("hack/words-left.tsv")
 ALLOWED = pathlib.PurePosixPath("hack/words-allowed.tsv")
 
-LEFT_HEADER = "rule\tpackage\tleft"
 ALLOWED_HEADER = "rule\twhere\tfragment\treason"
 
 PERSON, MODULE, CLASS, MISSING = "person", "module", "class", "missing"
@@ -47,8 +41,6 @@ LONG_ENOUGH = 5
 
 #: A public function at the top of a module whose first line is no docstring.
 UNDESCRIBED = re.compile(r'^(async )?def [^_](.*[^:\n]\n)*.*:\n(?! *r?""")', re.MULTILINE)
-
-Counts = dict[tuple[str, str], int]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -100,33 +92,18 @@ class Allowed:
         return sorted(f"{item.rule} {item.where} {item.fragment}".rstrip() for item in self._needless)
 
 
-def main(arguments: list[str] | None = None, tree: pathlib.Path = PROJECT) -> int:
-    """Check, list or update; the exit status says whether all is as it was left."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--list", nargs="?", const="", metavar="PACKAGE", help="print every finding")
-    parser.add_argument("--update", action="store_true", help="write the smaller numbers into hack/words-left.tsv")
-    parser.add_argument("--more", action="store_true", help="with --update: write larger numbers too")
-    asked = parser.parse_args(arguments)
+def main(tree: pathlib.Path = PROJECT) -> int:
+    """Check; the exit status says whether nothing was found."""
     try:
         allowed = Allowed(read_allowed(tree / ALLOWED))
     except ValueError as refused:
         print(refused)
         return 1
     beside = [module for folder in TOO for module in source_tree.modules(tree, folder)]
-    found = list(findings(source_tree.modules(tree), allowed, beside))
-    if asked.list is not None:
-        print(*lines(item for item in found if asked.list in ("", item.package)), sep="\n")
-        return 0
-    counts = dict(collections.Counter((item.rule, item.package) for item in found))
-    problems = [f"{ALLOWED}: nothing needs: {what}" for what in allowed.needless()]
-    problems += update(tree / LEFT, counts, more=asked.more) if asked.update else compare(tree / LEFT, counts, found)
+    problems = [f"{one.where}: {one.rule}: {one.what}" for one in findings(source_tree.modules(tree), allowed, beside)]
+    problems += [f"{ALLOWED}: nothing needs: {what}" for what in allowed.needless()]
     print(*problems, sep="\n", end="\n" if problems else "")
     return 1 if problems else 0
-
-
-def lines(found: Iterable[Finding]) -> Iterator[str]:
-    """Findings as people read them."""
-    return (f"{item.where}: {item.rule}: {item.what}" for item in found)
 
 
 def findings(
@@ -183,51 +160,6 @@ def namesakes(modules: tuple[source_tree.Module, ...], allowed: Allowed) -> Iter
                 yield Finding(rule=CLASS, package=package, where=where, what=f"{name} stands in {others} too")
 
 
-def compare(file: pathlib.Path, counts: Counts, found: list[Finding]) -> list[str]:
-    """What differs from the numbers that are left."""
-    try:
-        left = read_left(file)
-    except ValueError as refused:
-        return [str(refused)]
-    problems = []
-    for rule, package in sorted(counts.keys() | left.keys()):
-        now, before = counts.get((rule, package), 0), left.get((rule, package), 0)
-        if now > before:
-            problems.append(f"{rule} in {package}: {now}, at most {before} are left; these are all of them:")
-            problems += lines(item for item in found if (item.rule, item.package) == (rule, package))
-        elif now < before:
-            problems.append(f"{rule} in {package}: only {now} of {before} are left: run hack/words.py --update")
-    return problems
-
-
-def update(file: pathlib.Path, counts: Counts, *, more: bool = False) -> list[str]:
-    """Write the numbers, unless one rule is broken more often than before in all packages together."""
-    try:
-        left = read_left(file)
-    except ValueError as unreadable:
-        print(f"{unreadable}; it is written anew")
-        left = counts
-    problems = []
-    for rule in RULES:
-        now, before = _total(counts, rule), _total(left, rule)
-        if now > before:
-            problems.append(f"{rule}: {now}, more than the {before} that are left: hack/words.py --list shows them")
-    if problems and not more:
-        return problems
-    if counts:
-        rows = (f"{rule}\t{package}\t{count}" for (rule, package), count in sorted(counts.items()))
-        file.write_text("\n".join([LEFT_HEADER, *rows]) + "\n")
-    else:
-        file.unlink(missing_ok=True)
-    return []
-
-
-def read_left(file: pathlib.Path) -> Counts:
-    """How many findings of each rule each package still has; none where the file is gone."""
-    rows = _rows(file, LEFT_HEADER) if file.exists() else []
-    return {(rule, package): int(count) for rule, package, count in rows}
-
-
 def read_allowed(file: pathlib.Path) -> list[Allowance]:
     """The allow-list: it is sorted, and each line has a known rule and a reason."""
     rows = _rows(file, ALLOWED_HEADER) if file.exists() else []
@@ -251,10 +183,6 @@ def _rows(file: pathlib.Path, header: str) -> list[list[str]]:
         message = f"hack/{file.name}: each line has these columns, separated by tabs: {', '.join(header.split())}"
         raise ValueError(message)
     return rows
-
-
-def _total(counts: Counts, rule: str) -> int:
-    return sum(count for (broken, _), count in counts.items() if broken == rule)
 
 
 if __name__ == "__main__":

@@ -16,7 +16,6 @@ class Project:
     def __init__(self, folder: pathlib.Path) -> None:
         self.folder = folder
         (folder / "hack").mkdir()
-        self.left = folder / words.LEFT
 
     def module(self, path: str, text: str) -> None:
         """Write one module below slurm_bridge."""
@@ -33,14 +32,9 @@ class Project:
         lines = [words.ALLOWED_HEADER, *("\t".join(row) for row in rows)]
         (self.folder / words.ALLOWED).write_text("\n".join(lines) + "\n")
 
-    def leave(self, *rows: tuple[str, str, int]) -> None:
-        """Write how many findings are left."""
-        lines = [words.LEFT_HEADER, *(f"{rule}\t{package}\t{count}" for rule, package, count in rows)]
-        self.left.write_text("\n".join(lines) + "\n")
-
-    def check(self, *arguments: str) -> int:
+    def check(self) -> int:
         """Run the check, and return its exit status."""
-        return words.main(list(arguments), self.folder)
+        return words.main(self.folder)
 
 
 @pytest.fixture
@@ -65,7 +59,7 @@ def test_a_word_for_a_person_is_refused(project: Project, capsys: pytest.Capture
     """Docstrings, comments and messages do not speak of things as persons."""
     project.module("jobs/one.py", text)
     assert project.check() == 1
-    assert "person in jobs: 1, at most 0 are left" in capsys.readouterr().out
+    assert "slurm_bridge/jobs/one.py:" in capsys.readouterr().out
 
 
 @pytest.mark.parametrize(
@@ -168,7 +162,7 @@ def test_tools_and_suites_are_read_too(project: Project, capsys: pytest.CaptureF
         "tests/e2e/waiting.py", f"# Who waits.\nclass Table:\n    pass\n\n\ndef long() -> None:\n{SIX_LINES}\n"
     )
     project.file("tests/unit/jobs/waiting.py", "# Who waits.\n")
-    assert project.check("--list") == 0
+    assert project.check() == 1
     assert [line.split(": ")[:2] for line in capsys.readouterr().out.splitlines()] == [
         ["tests/e2e/waiting.py:1", "person"],
         ["tests/e2e/waiting.py", "module"],
@@ -191,66 +185,15 @@ def test_a_long_public_function_has_a_docstring(project: Project, text: str, *, 
     assert project.check() == refused
 
 
-def test_what_is_left_passes_and_nothing_new_does(project: Project, capsys: pytest.CaptureFixture[str]) -> None:
-    """The number of findings that a package is left may not grow."""
-    project.module("jobs/one.py", "# Who waits.\n")
-    project.leave(("person", "jobs", 1))
-    assert project.check() == 0
-    project.module("jobs/two.py", "# Who waits.\n")
-    assert project.check() == 1
-    assert "person in jobs: 2, at most 1 are left" in capsys.readouterr().out
-
-
-def test_what_is_mended_is_not_left_any_more(project: Project, capsys: pytest.CaptureFixture[str]) -> None:
-    """A smaller number has to be written down, so that it cannot grow again."""
-    project.leave(("module", "jobs", 1), ("person", "jobs", 3))
-    project.module("jobs/one.py", "# Who waits.\n")
-    assert project.check() == 1
-    assert "person in jobs: only 1 of 3 are left: run hack/words.py --update" in capsys.readouterr().out
-    assert project.check("--update") == 0
-    assert project.left.read_text() == f"{words.LEFT_HEADER}\nperson\tjobs\t1\n"
-    assert project.check() == 0
-
-
-def test_numbers_move_between_packages_but_their_sum_does_not_grow(project: Project) -> None:
-    """A package may be renamed; new findings are written down only on demand."""
-    project.leave(("person", "jobs", 1))
-    project.module("works/one.py", "# Who waits.\n")
-    assert project.check() == 1
-    assert project.check("--update") == 0
-    project.module("works/two.py", "# Who waits.\n")
-    assert project.check("--update") == 1
-    assert project.left.read_text() == f"{words.LEFT_HEADER}\nperson\tworks\t1\n"
-    assert project.check("--update", "--more") == 0
-    assert project.left.read_text() == f"{words.LEFT_HEADER}\nperson\tworks\t2\n"
-
-
-def test_the_list_of_what_is_left_disappears_with_the_last_finding(project: Project) -> None:
-    """An empty list would only be one more file."""
-    project.leave(("person", "jobs", 1))
-    project.module("jobs/one.py", "")
-    assert project.check("--update") == 0
-    assert not project.left.exists()
-
-
-def test_a_list_that_a_merge_has_torn_is_written_anew(project: Project) -> None:
-    """Two branches change neighbouring lines: nobody has to mend the numbers by hand."""
-    project.left.write_text(f"{words.LEFT_HEADER}\n<<<<<<< HEAD\nperson\tjobs\t1\n=======\n>>>>>>> other\n")
-    project.module("jobs/one.py", "# Who waits.\n")
-    assert project.check() == 1
-    assert project.check("--update") == 0
-    assert project.check() == 0
-
-
-def test_every_finding_is_listed(project: Project, capsys: pytest.CaptureFixture[str]) -> None:
-    """The list names file, line and sentence, of all packages or of one."""
-    project.leave(("person", "jobs", 2))
+def test_every_finding_is_printed(project: Project, capsys: pytest.CaptureFixture[str]) -> None:
+    """With file, line and sentence."""
     project.module("jobs/one.py", '\n"""Said by whom."""\n')
     project.module("pods/one.py", "# Who waits.\n")
-    assert project.check("--list", "jobs") == 0
-    assert capsys.readouterr().out == "slurm_bridge/jobs/one.py:2: person: 'whom' in: Said by whom.\n"
-    assert project.check("--list") == 0
-    assert "slurm_bridge/pods/one.py:1: person" in capsys.readouterr().out
+    assert project.check() == 1
+    assert capsys.readouterr().out.splitlines() == [
+        "slurm_bridge/jobs/one.py:2: person: 'whom' in: Said by whom.",
+        "slurm_bridge/pods/one.py:1: person: 'Who' in: Who waits.",
+    ]
 
 
 def test_texts_are_read_in_one_piece_and_told_apart(project: Project) -> None:
