@@ -41,12 +41,12 @@ class WorkerPool:
         self._open = 0
         self._lock = threading.Lock()
 
-    def give(self, uid: WorkloadKey, act: Act) -> None:
+    def give(self, key: WorkloadKey, act: Act) -> None:
         """Queue an action; blocks while all workers are busy."""
         self._free.acquire()
         with self._lock:
             self._open += 1
-        self._acts.put((uid, act))
+        self._acts.put((key, act))
 
     def run(self, stop: threading.Event) -> None:
         """Run one worker."""

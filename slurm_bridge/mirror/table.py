@@ -99,16 +99,16 @@ class Table:
         with self._lock:
             return self._by_id.get(job_id)
 
-    def of(self, uid: WorkloadKey) -> tuple[Placeholder, ...]:
+    def of(self, key: WorkloadKey) -> tuple[Placeholder, ...]:
         """All placeholders of a workload, the oldest attempt first."""
         with self._lock:
-            found = [self._by_id[job_id] for job_id in self._by_key.get(uid, ())]
+            found = [self._by_id[job_id] for job_id in self._by_key.get(key, ())]
         return tuple(sorted(found, key=lambda one: (one.owner.attempt, one.job_id)))
 
-    def lives(self, uid: WorkloadKey) -> bool:
+    def lives(self, key: WorkloadKey) -> bool:
         """Some placeholder of this workload is not over."""
         with self._lock:
-            return any(job_id in self._living for job_id in self._by_key.get(uid, ()))
+            return any(job_id in self._living for job_id in self._by_key.get(key, ()))
 
     def all(self) -> tuple[Placeholder, ...]:
         """Every placeholder, at one moment."""

@@ -34,9 +34,9 @@ def held(context: SchedulerContext, pod_index: PodIndex) -> tuple[ActiveUsage, .
     return tuple(_held(context, pod_index))
 
 
-def keeps(context: SchedulerContext, members: WorkloadPods | None, uid: WorkloadKey) -> bool:
+def keeps(context: SchedulerContext, members: WorkloadPods | None, key: WorkloadKey) -> bool:
     """It has a job, or may have one, or pods on nodes."""
-    return bool(members and members.count(*PLACED)) or context.may_have_job(uid)
+    return bool(members and members.count(*PLACED)) or context.may_have_job(key)
 
 
 def _held(context: SchedulerContext, pod_index: PodIndex) -> Iterator[ActiveUsage]:
@@ -49,12 +49,12 @@ def _held(context: SchedulerContext, pod_index: PodIndex) -> Iterator[ActiveUsag
 
 
 def _one(
-    context: SchedulerContext, pod_index: PodIndex, uid: WorkloadKey, earlier: Mapping[str, WorkloadKey]
+    context: SchedulerContext, pod_index: PodIndex, key: WorkloadKey, earlier: Mapping[str, WorkloadKey]
 ) -> ActiveUsage | None:
-    members = pod_index.workload(uid)
+    members = pod_index.workload(key)
     if members is None:
         return None
-    kept = keeps(context, members, uid)
+    kept = keeps(context, members, key)
     made_by = {} if kept else notes.room_made_by(members.pods(PodState.WANTING))
     if not (kept or made_by):
         return None
@@ -76,9 +76,9 @@ def _one(
     )
 
 
-def _was_there(context: SchedulerContext, pod_index: PodIndex, uid: WorkloadKey) -> bool:
+def _was_there(context: SchedulerContext, pod_index: PodIndex, key: WorkloadKey) -> bool:
     """It has pods, or Slurm remembers a job of it. Of others only the note tells, which users can write."""
-    return pod_index.workload(uid) is not None or bool(context.table.of(uid))
+    return pod_index.workload(key) is not None or bool(context.table.of(key))
 
 
 def _done(context: SchedulerContext, members: WorkloadPods) -> tuple[Pod, ...]:

@@ -31,32 +31,32 @@ class Avoided:
         self._nodes: OrderedDict[WorkloadKey, dict[str, Bad]] = OrderedDict()
         self._tries: OrderedDict[WorkloadKey, int] = OrderedDict()
 
-    def add(self, uid: WorkloadKey, node: str, why: str, now: float) -> None:
+    def add(self, key: WorkloadKey, node: str, why: str, now: float) -> None:
         """This node was no good for this workload."""
         with self._lock:
-            self._nodes.setdefault(uid, {})[node] = Bad(why, now + self.seconds)
-            self._nodes.move_to_end(uid)
+            self._nodes.setdefault(key, {})[node] = Bad(why, now + self.seconds)
+            self._nodes.move_to_end(key)
             while len(self._nodes) > self._most:
                 self._nodes.popitem(last=False)
 
-    def stumble(self, uid: WorkloadKey) -> int:
+    def stumble(self, key: WorkloadKey) -> int:
         """Something went wrong; how often it did before, since the last success."""
         with self._lock:
-            before = self._tries.get(uid, 0)
-            self._tries[uid] = before + 1
-            self._tries.move_to_end(uid)
+            before = self._tries.get(key, 0)
+            self._tries[key] = before + 1
+            self._tries.move_to_end(key)
             while len(self._tries) > self._most:
                 self._tries.popitem(last=False)
             return before
 
-    def success(self, uid: WorkloadKey) -> None:
+    def success(self, key: WorkloadKey) -> None:
         """The count starts again; what is known of the nodes stays until it is old."""
         with self._lock:
-            self._tries.pop(uid, None)
+            self._tries.pop(key, None)
 
-    def tries(self, uid: WorkloadKey) -> int:
+    def tries(self, key: WorkloadKey) -> int:
         """How many bad experiences in a row."""
-        return self._tries.get(uid, 0)
+        return self._tries.get(key, 0)
 
     def nodes(self, uids: tuple[WorkloadKey, ...], now: float) -> Mapping[str, str]:
         """The nodes that pods with one of these uids avoid, with the reasons."""

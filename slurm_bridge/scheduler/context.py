@@ -175,25 +175,25 @@ class SchedulerContext:
         """What we know of Slurm's nodes has shown itself out of date."""
         self.facts_due = 0.0
 
-    def may_have_job(self, uid: WorkloadKey) -> bool:
+    def may_have_job(self, key: WorkloadKey) -> bool:
         """Slurm has a living job for this workload, or may have one."""
-        return self.table.lives(uid) or self.unanswered(uid)
+        return self.table.lives(key) or self.unanswered(key)
 
-    def unanswered(self, uid: WorkloadKey) -> bool:
+    def unanswered(self, key: WorkloadKey) -> bool:
         """A submit for this workload was not answered: Slurm may have a job that no table knows."""
-        state = self.states.get(uid)
+        state = self.states.get(key)
         return state is not None and state.search is not None
 
-    def forget(self, uid: WorkloadKey) -> None:
+    def forget(self, key: WorkloadKey) -> None:
         """Drop what is known of a workload of which no pod waits any more."""
-        self.states.settle(uid)
+        self.states.settle(key)
         for hook in self.config.chain.hooks:
-            hook.forget(uid)
+            hook.forget(key)
 
-    def ended(self, uid: WorkloadKey) -> None:
+    def ended(self, key: WorkloadKey) -> None:
         """The workload keeps nothing on either side: it is over, or may not have a job now."""
         for hook in self.config.chain.hooks:
-            hook.ended(uid)
+            hook.ended(key)
 
     def say(self, workload: Workload, reason: str, message: str, *, key: str = "") -> None:
         """Every member learns why it waits."""
@@ -204,13 +204,13 @@ class SchedulerContext:
                 workload.root, LookedAtMembers(workload.pods), reason, message, key=key or message
             )
 
-    def back_off(self, uid: WorkloadKey) -> Filed:
+    def back_off(self, key: WorkloadKey) -> Filed:
         """Look at this workload again later, and later each time in a row that something goes wrong with it."""
-        return Filed(after=self.pause(uid))
+        return Filed(after=self.pause(key))
 
-    def pause(self, uid: WorkloadKey) -> float:
+    def pause(self, key: WorkloadKey) -> float:
         """How long to wait after something went wrong with this workload: longer each time in a row."""
-        tries = self.avoided.stumble(uid)
+        tries = self.avoided.stumble(key)
         return backoff.pause(tries, first=self.limits.backoff_first, most=self.limits.backoff_most)
 
     def still_ours(self, placeholder: Placeholder) -> Placeholder | None:

@@ -73,10 +73,10 @@ class Core:
             self.context.guard.always(f"watch of {what}", "/".join(shown.key), act)
 
     def _on_pod(self, old: Pod | None, new: Pod | None) -> None:
-        uid = self.pod_index.put(old, new)
+        key = self.pod_index.put(old, new)
         if old is not None and new is not None and pod_changes.regrouped(old, new):
-            for one in sorted(self.pod_index.reclaim((new.uid,)) - {uid}):
-                uid, left = one, uid
+            for one in sorted(self.pod_index.reclaim((new.uid,)) - {key}):
+                key, left = one, key
                 self._activate(left, urgent=True)
         self.resizes.on_pod(old, new)
         if pod_changes.stirs(old, new):
@@ -89,31 +89,31 @@ class Core:
         if new is None or new.terminal:
             self.context.status.forget(pod.uid)
         if pod.bound:
-            self.context.states.arrived(uid, pod.uid)
-            self._placed(uid, pod)
+            self.context.states.arrived(key, pod.uid)
+            self._placed(key, pod)
         if old is not None and old.bound and (new is None or new.terminal):
             self._vacated(old.spec.node_name)
-        if new is None or (pod_changes.matters(old, new) and not self._echo(uid, old, new)):
-            self._activate(uid, urgent=bool(self.context.table.of(uid)) or pod.bound)
+        if new is None or (pod_changes.matters(old, new) and not self._echo(key, old, new)):
+            self._activate(key, urgent=bool(self.context.table.of(key)) or pod.bound)
 
-    def _placed(self, uid: WorkloadKey, pod: Pod) -> None:
+    def _placed(self, key: WorkloadKey, pod: Pod) -> None:
         """A member has a node: perhaps it was the last that waited."""
-        members = self.pod_index.workload(uid)
+        members = self.pod_index.workload(key)
         job_id = job_id_of(pod)
         placeholder = self.context.table.get(job_id) if job_id is not None else None
         if members is not None and placeholder is not None and timers.is_complete(members, placeholder):
-            self.context.states.of(uid).leadership.starting = None
+            self.context.states.of(key).leadership.starting = None
         if members is None or not members.count(PodState.WANTING):
-            self.context.forget(uid)
+            self.context.forget(key)
 
-    def _activate(self, uid: WorkloadKey, *, urgent: bool = True) -> None:
-        self.queue.activate(uid, urgent=urgent)
+    def _activate(self, key: WorkloadKey, *, urgent: bool = True) -> None:
+        self.queue.activate(key, urgent=urgent)
 
-    def _echo(self, uid: WorkloadKey, old: Pod | None, new: Pod) -> bool:
+    def _echo(self, key: WorkloadKey, old: Pod | None, new: Pod) -> bool:
         """Our own binding, come back by the watch: nothing follows from it as long as the job lives."""
         ours = old is not None and not old.bound and new.bound and not new.terminating and not new.terminal
         return ours and any(
-            one.phase is Phase.RUNNING and one.job_id == job_id_of(new) for one in self.context.table.of(uid)
+            one.phase is Phase.RUNNING and one.job_id == job_id_of(new) for one in self.context.table.of(key)
         )
 
     def on_other_pod(self, old: Pod | None, new: Pod | None) -> None:
@@ -164,22 +164,22 @@ class Core:
         # Where it is gone its pods are about to go, too; those that stay are looked at one by one.
         touched = self.pod_index.reclaim(uids) if new is not None else frozenset()
         roots = {root for uid in uids if (root := self.pod_index.root_of(uid)) is not None}
-        for uid in sorted(touched | roots):
-            self._activate(uid, urgent=bool(self.context.table.of(uid)))
+        for key in sorted(touched | roots):
+            self._activate(key, urgent=bool(self.context.table.of(key)))
 
     def on_kinds(self) -> None:
         """A kind that groups pods is served from now on: some pods may belong to it."""
-        for uid in sorted(self.pod_index.reclaim(self.pod_index.uids(), self._placed_by_a_job)):
-            self._activate(uid, urgent=bool(self.context.table.of(uid)))
+        for key in sorted(self.pod_index.reclaim(self.pod_index.uids(), self._placed_by_a_job)):
+            self._activate(key, urgent=bool(self.context.table.of(key)))
 
     def _placed_by_a_job(self, pod: Pod) -> bool:
         """It belongs to the workload whose job it names, as far as that job is known."""
         job_id = job_id_of(pod)
         return pod.bound and (job_id is None or self.context.table.get(job_id) is not None)
 
-    def on_job(self, uid: WorkloadKey) -> None:
+    def on_job(self, key: WorkloadKey) -> None:
         """A placeholder changed."""
-        self.queue.activate(uid, urgent=True)
+        self.queue.activate(key, urgent=True)
 
     def _learn_from(self, pod: Pod) -> None:
         """A kubelet that refuses a pod will refuse its replacement too."""
@@ -197,8 +197,8 @@ class Core:
 
     def _vacated(self, node: str) -> None:
         """Workloads that wait for this node to become free are looked at again."""
-        for uid in self.context.node_waiters.take(node):
-            self.queue.activate(uid, urgent=True)
+        for key in self.context.node_waiters.take(node):
+            self.queue.activate(key, urgent=True)
 
     # Steps
 
@@ -212,8 +212,8 @@ class Core:
         self.leftovers.begin(self._restore(self.context.config, fresh=True))
         self.evictions.begin()
         self.reservations.begin()
-        for uid in dict.fromkeys((*self.pod_index.roots(), *self.context.table.uids())):
-            self.queue.activate(uid, urgent=bool(self.context.table.of(uid)))
+        for key in dict.fromkeys((*self.pod_index.roots(), *self.context.table.uids())):
+            self.queue.activate(key, urgent=bool(self.context.table.of(key)))
 
     def _restore(self, config: Config, *, fresh: bool) -> frozenset[WorkloadKey] | None:
         """Hooks that count learn first what workloads keep; the uids of those (None: no hook counts)."""
@@ -243,48 +243,48 @@ class Core:
         popped = self.queue.pop(room=self._room(shares), admits=queues.everybody if shares is None else shares.admits)
         if popped is None:
             return False
-        uid, turn = popped
-        self.context.states.begin_look(uid)
-        act = self._think(uid, turn=turn)
+        key, turn = popped
+        self.context.states.begin_look(key)
+        act = self._think(key, turn=turn)
         if isinstance(act, Filed):
-            self._file(uid, act)
+            self._file(key, act)
         else:
-            (run or self.carry_out)(uid, act)
+            (run or self.carry_out)(key, act)
         return True
 
-    def _think(self, uid: WorkloadKey, *, turn: bool) -> Act | Filed:
+    def _think(self, key: WorkloadKey, *, turn: bool) -> Act | Filed:
         try:
-            return self.cycle.look(uid, turn=turn)
+            return self.cycle.look(key, turn=turn)
         except errors.BridgeError as problem:
-            return self._failed(uid, problem)
+            return self._failed(key, problem)
         except Exception as surprise:  # noqa: BLE001 - one workload that we cannot cope with must not stop the others
-            return self._surprised(uid, surprise)
+            return self._surprised(key, surprise)
 
-    def carry_out(self, uid: WorkloadKey, act: Act) -> None:
+    def carry_out(self, key: WorkloadKey, act: Act) -> None:
         """Do it, and file the workload by what came of it."""
         try:
             filed = act()
         except errors.BridgeError as problem:
-            filed = self._failed(uid, problem)
+            filed = self._failed(key, problem)
         except Exception as surprise:  # noqa: BLE001 - likewise
-            filed = self._surprised(uid, surprise)
-        self._file(uid, filed)
+            filed = self._surprised(key, surprise)
+        self._file(key, filed)
 
-    def _file(self, uid: WorkloadKey, filed: Filed) -> None:
-        self.context.states.end_look(uid)
-        self.queue.done(uid, filed)
+    def _file(self, key: WorkloadKey, filed: Filed) -> None:
+        self.context.states.end_look(key)
+        self.queue.done(key, filed)
 
-    def _surprised(self, uid: WorkloadKey, surprise: Exception) -> Filed:
+    def _surprised(self, key: WorkloadKey, surprise: Exception) -> Filed:
         """A defect of ours: said loudly, with all that is known of it, and tried again later and later."""
-        logger.bind(workload=uid).opt(exception=surprise).error("this workload could not be dealt with")
+        logger.bind(workload=key).opt(exception=surprise).error("this workload could not be dealt with")
         self.context.counters.attempt("error")
         self.context.counters.surprise("scheduling")
-        return self.context.back_off(uid)
+        return self.context.back_off(key)
 
-    def _failed(self, uid: WorkloadKey, problem: errors.BridgeError) -> Filed:
-        logger.bind(workload=uid).info("not now: {}", problem)
+    def _failed(self, key: WorkloadKey, problem: errors.BridgeError) -> Filed:
+        logger.bind(workload=key).info("not now: {}", problem)
         self.context.counters.attempt("error")
-        return Filed(after=DISAGREED) if isinstance(problem, errors.Disagreement) else self.context.back_off(uid)
+        return Filed(after=DISAGREED) if isinstance(problem, errors.Disagreement) else self.context.back_off(key)
 
     @property
     def room(self) -> bool:
@@ -318,10 +318,10 @@ class Core:
         if since is None or self.context.clock.now() - since < NODES_SETTLE:
             return
         self._nodes_changed = None
-        for uid in self.pod_index.roots():
-            members = self.pod_index.workload(uid)
+        for key in self.pod_index.roots():
+            members = self.pod_index.workload(key)
             if members is not None and members.count(PodState.WANTING):
-                self.queue.activate(uid, urgent=any(one.phase is Phase.PENDING for one in self.context.table.of(uid)))
+                self.queue.activate(key, urgent=any(one.phase is Phase.PENDING for one in self.context.table.of(key)))
 
     def _pods_step(self) -> None:
         """Pods have come or gone: workloads that wait for that are looked at, so many in a second."""
@@ -388,5 +388,5 @@ class Core:
                 # It ended while the new hooks were told of it: only the old ones have heard of that.
                 self.context.ended(uid)
         self.queue.reorder()
-        for uid in self.pod_index.roots():
-            self.queue.activate(uid, urgent=bool(self.context.table.of(uid)))
+        for key in self.pod_index.roots():
+            self.queue.activate(key, urgent=bool(self.context.table.of(key)))

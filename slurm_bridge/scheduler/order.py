@@ -40,9 +40,9 @@ class Order:
         self._pod_index, self._chain, self._gather = pod_index, chain, gather
         self._turns = NamespaceTurns()
 
-    def key(self, uid: WorkloadKey) -> Key:
+    def key(self, key: WorkloadKey) -> Key:
         """Sorts this workload among the others; keys of one configuration compare with each other."""
-        members = self._pod_index.workload(uid)
+        members = self._pod_index.workload(key)
         pod = members.first(PodState.WANTING) if members is not None else None
         if members is None or pod is None:
             return (-1,)
@@ -50,7 +50,7 @@ class Order:
         if ranked is not None:
             return (0, ranked)
         turn = self._turns.take(pod.metadata.namespace)
-        return (1, -(pod.spec.priority or 0), turn, pod.metadata.creation_timestamp or "", uid)
+        return (1, -(pod.spec.priority or 0), turn, pod.metadata.creation_timestamp or "", key)
 
     def served(self, key: Key) -> None:
         """The workload with this key has been let in."""

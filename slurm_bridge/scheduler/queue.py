@@ -87,30 +87,30 @@ class WorkQueue:
         self._timers: list[tuple[float, WorkloadKey]] = []
         self._numbers = itertools.count()
 
-    def activate(self, uid: WorkloadKey, *, urgent: bool = False) -> None:
+    def activate(self, key: WorkloadKey, *, urgent: bool = False) -> None:
         """Look at this workload soon."""
         with self._changed:
-            self._activate(uid, urgent=urgent)
+            self._activate(key, urgent=urgent)
             self._changed.notify()
 
-    def _activate(self, uid: WorkloadKey, *, urgent: bool) -> None:
-        if uid in self._flying:
-            self._again.add(uid)
+    def _activate(self, key: WorkloadKey, *, urgent: bool) -> None:
+        if key in self._flying:
+            self._again.add(key)
             return
-        self._waiting.pop(uid, None)
-        self._moving.pop(uid, None)
+        self._waiting.pop(key, None)
+        self._moving.pop(key, None)
         if urgent:
-            self._leave(uid)
-            self._urgent.put(uid, uid)
-        elif uid not in self._urgent and uid not in self._wanting:
-            number, namespace = next(self._numbers), self._namespace(uid)
-            self._wanting[uid] = number, namespace
+            self._leave(key)
+            self._urgent.put(key, key)
+        elif key not in self._urgent and key not in self._wanting:
+            number, namespace = next(self._numbers), self._namespace(key)
+            self._wanting[key] = number, namespace
             self._demand[namespace] = self._demand.get(namespace, 0) + 1
-            self._arrived.append((number, uid))
+            self._arrived.append((number, key))
 
-    def _leave(self, uid: WorkloadKey) -> None:
+    def _leave(self, key: WorkloadKey) -> None:
         """It does not line up any more; what is left of it in its line is dropped when it is met."""
-        stood = self._wanting.pop(uid, None)
+        stood = self._wanting.pop(key, None)
         if stood is not None:
             left = self._demand[stood[1]] - 1
             self._demand[stood[1]] = left
@@ -165,22 +165,22 @@ class WorkQueue:
             if self._waiting.get(uid) == when:
                 self._activate(uid, urgent=True)
 
-    def done(self, uid: WorkloadKey, filed: Filed) -> None:
+    def done(self, key: WorkloadKey, filed: Filed) -> None:
         """It has been looked at."""
         with self._changed:
-            self._flying.discard(uid)
-            if uid in self._again:
-                self._again.discard(uid)
-                self._activate(uid, urgent=True)
+            self._flying.discard(key)
+            if key in self._again:
+                self._again.discard(key)
+                self._activate(key, urgent=True)
             elif filed.line_up:
-                self._activate(uid, urgent=False)
+                self._activate(key, urgent=False)
             elif not filed.forget:
                 after = filed.after
                 when = None if after is None else self._clock.now() + after
-                self._waiting[uid] = when
+                self._waiting[key] = when
                 if when is not None:
-                    heapq.heappush(self._timers, (when, uid))
-                self._moving.update({uid: None} if filed.moving else {})
+                    heapq.heappush(self._timers, (when, key))
+                self._moving.update({key: None} if filed.moving else {})
             self._changed.notify()
 
     def stir(self) -> int:

@@ -45,37 +45,37 @@ class Evictions:
         for uid in tuple(self._rooms):
             self.served(uid)
 
-    def spared(self, uid: WorkloadKey) -> bool:
+    def spared(self, key: WorkloadKey) -> bool:
         """The victim stays, and makes no room; whether there was one."""
-        recall = self._recalls.get(uid)
+        recall = self._recalls.get(key)
         room = self._rooms.get(recall.asker) if recall is not None else None
         if recall is not None and room is not None:
-            rest = {one: name for one, name in room.victims.items() if one != uid}
+            rest = {one: name for one, name in room.victims.items() if one != key}
             if rest:
                 self._rooms[recall.asker] = Clearance(where=room.where, victims=rest)
             else:
                 self.served(recall.asker)
-        return self.over(uid)
+        return self.over(key)
 
-    def over(self, uid: WorkloadKey) -> bool:
+    def over(self, key: WorkloadKey) -> bool:
         """The victim has gone; whether there was one."""
-        recall = self._recalls.pop(uid, None)
+        recall = self._recalls.pop(key, None)
         if recall is not None and not recall.asker:
-            self._since.pop(uid, None)
+            self._since.pop(key, None)
         return recall is not None
 
-    def served(self, uid: WorkloadKey) -> None:
+    def served(self, key: WorkloadKey) -> None:
         """The asker has a job, or does not wait any more."""
-        if self._rooms.pop(uid, None) is not None:
-            self._since.pop(uid, None)
+        if self._rooms.pop(key, None) is not None:
+            self._since.pop(key, None)
 
-    def recall(self, uid: WorkloadKey) -> Recall | None:
+    def recall(self, key: WorkloadKey) -> Recall | None:
         """The victims, and the workloads for which they are evicted."""
-        return self._recalls.get(uid)
+        return self._recalls.get(key)
 
-    def has_room(self, uid: WorkloadKey) -> bool:
+    def has_room(self, key: WorkloadKey) -> bool:
         """Others go, or have gone, for it."""
-        return uid in self._rooms
+        return key in self._rooms
 
     def recalls(self) -> Mapping[WorkloadKey, Recall]:
         """All that are under way, plan by plan: a restart would forget the rest of a plan that is half done."""

@@ -55,10 +55,10 @@ def _age(since: float, now: float) -> dict[str, float]:
     return {"since": since, "seconds": round(max(0.0, now - since))}
 
 
-def _victim(uid: WorkloadKey, name: str, members: Members, recalls: Mapping[WorkloadKey, Recall]) -> dict[str, str]:
-    goes = uid in recalls
+def _victim(key: WorkloadKey, name: str, members: Members, recalls: Mapping[WorkloadKey, Recall]) -> dict[str, str]:
+    goes = key in recalls
     return {
         "workload": name,
-        "queue": members[uid].queue if goes and uid in members else "",
+        "queue": members[key].queue if goes and key in members else "",
         "state": GOES if goes else GONE,
     }

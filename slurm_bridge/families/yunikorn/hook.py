@@ -263,9 +263,9 @@ class Yunikorn:
         member.looked = session.now
         return not session.filter_nodes(ask, session.snapshot.names)
 
-    def _has_made_room(self, manager: Manager, session: Session, uid: WorkloadKey) -> bool:
+    def _has_made_room(self, manager: Manager, session: Session, key: WorkloadKey) -> bool:
         """It had to go, and has no job any more, or not yet: it lines up anew, behind the one that it made room for."""
-        return session.mode is Mode.REAL and not session.placed and manager.evictions.recall(uid) is not None
+        return session.mode is Mode.REAL and not session.placed and manager.evictions.recall(key) is not None
 
     def _answer(self, manager: Manager, member: QueueMember, session: Session) -> Admit | Wait | Reject:
         """By how far it has come."""

@@ -139,10 +139,10 @@ class Manager:
         self.members[demand.uid] = self._by_name[member.name] = member
         return member
 
-    def leave(self, uid: WorkloadKey) -> None:
+    def leave(self, key: WorkloadKey) -> None:
         """It is over, or no longer what it was: what it used is free."""
         with self.lock:
-            member = self.members.pop(uid, None)
+            member = self.members.pop(key, None)
             if member is not None:
                 self._drop(member)
 
@@ -161,17 +161,17 @@ class Manager:
         if was_ahead:
             self._room_ahead()
 
-    def started(self, uid: WorkloadKey) -> None:
+    def started(self, key: WorkloadKey) -> None:
         """All its pods have nodes: another workload may go ahead."""
         with self.lock:
-            member = self.members.get(uid)
+            member = self.members.get(key)
             if member is None:
                 return
             if member.stage is Stage.ASKED and member.placed:
                 # Its job of before has started while it waited to be let in as what it has become.
                 self.adopt(member.demand, started=True)
                 return
-            self.evictions.served(uid)
+            self.evictions.served(key)
             if not member.started and member.stage is Stage.GIVEN:
                 member.started = True
                 self.engine.leave(Update(rm=RM, started=(core_requests.id_of(member.name),)))
@@ -285,19 +285,19 @@ class Manager:
             self.evictions.order(victim, asker, eviction.message, self._services.clock.wall())
             self._wake(victim)
 
-    def gone(self, uid: WorkloadKey) -> None:
+    def gone(self, key: WorkloadKey) -> None:
         """The victim keeps nothing any more; where it is to come back it enters its queue anew, unless it has."""
         with self.lock:
-            if self.evictions.recall(uid) is None:
+            if self.evictions.recall(key) is None:
                 return
-            self.leave(uid)
-        self._services.wake(uid)
+            self.leave(key)
+        self._services.wake(key)
 
-    def spared(self, uid: WorkloadKey, *, refused: bool = True) -> None:
+    def spared(self, key: WorkloadKey, *, refused: bool = True) -> None:
         """It stays, and the core may choose another victim."""
         with self.lock:
-            member = self.members.get(uid)
-            if self.evictions.spared(uid) and member is not None:
+            member = self.members.get(key)
+            if self.evictions.spared(key) and member is not None:
                 one = (core_requests.id_of(member.name),)
                 self.engine.send(Update(rm=RM, spared=one) if refused else Update(rm=RM, excused=one))
 

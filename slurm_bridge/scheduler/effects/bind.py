@@ -215,9 +215,9 @@ def _bind_all(ctx: SchedulerContext, desired: DesiredJob, spots: tuple[Spot, ...
     return WOKEN
 
 
-def _quiet(ctx: SchedulerContext, uid: WorkloadKey, spots: tuple[Spot, ...]) -> None:
+def _quiet(ctx: SchedulerContext, key: WorkloadKey, spots: tuple[Spot, ...]) -> None:
     """What is still to be written of their waiting would only change the pods under our hands."""
-    for one in (uid, *(spot.pod.uid for spot in spots)):
+    for one in (key, *(spot.pod.uid for spot in spots)):
         ctx.status.forget(one)
 
 
@@ -233,10 +233,10 @@ def _say_bound(ctx: SchedulerContext, workload: Workload, spots: tuple[Spot, ...
         ctx.status.scheduled(workload)
 
 
-def _bind(ctx: SchedulerContext, uid: WorkloadKey, spot: Spot, read: Placeholder) -> bool:
+def _bind(ctx: SchedulerContext, key: WorkloadKey, spot: Spot, read: Placeholder) -> bool:
     """A lost answer leaves the pod assumed: it may be on the node, so its place is not free."""
     context, pod = ctx, spot.pod
-    ctx.states.of(uid).claimed.discard(pod.uid)
+    ctx.states.of(key).claimed.discard(pod.uid)
     _assume(ctx, spot)
     try:
         context.cluster.bind(_binding(spot, read))
@@ -246,7 +246,7 @@ def _bind(ctx: SchedulerContext, uid: WorkloadKey, spot: Spot, read: Placeholder
     except (errors.Unavailable, errors.NotLeading):
         context.keeper.forget(pod.uid)
         raise
-    context.states.of(uid).sent[pod.uid] = context.clock.now()
+    context.states.of(key).sent[pod.uid] = context.clock.now()
     context.counters.bound(pod, context.clock.now() - read.since)
     return True
 

@@ -16,9 +16,9 @@ from slurm_bridge.scheduler.context import SchedulerContext
 from slurm_bridge.scheduler.queue import AT_ONCE, Filed
 
 
-def back_off(ctx: SchedulerContext, uid: WorkloadKey) -> Filed:
+def back_off(ctx: SchedulerContext, key: WorkloadKey) -> Filed:
     """Later, and later each time."""
-    return Filed(after=ctx.pause(uid))
+    return Filed(after=ctx.pause(key))
 
 
 def replace(ctx: SchedulerContext, placeholder: Placeholder, why: str) -> Filed:

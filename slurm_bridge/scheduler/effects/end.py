@@ -30,9 +30,9 @@ DISAGREED = 1.0
 DOUBTFUL = 30.0
 
 
-def withdraw(ctx: SchedulerContext, uid: WorkloadKey, members: WorkloadPods | None, *, seen: bool) -> Filed:
+def withdraw(ctx: SchedulerContext, key: WorkloadKey, members: WorkloadPods | None, *, seen: bool) -> Filed:
     """The pods are over: cancel every placeholder that lives. `seen` says that we saw them end or go."""
-    placeholders = ctx.table.of(uid)
+    placeholders = ctx.table.of(key)
     if members is None and not seen and _exists(ctx, placeholders[0]):
         logger.warning("{} exists though it is not ours to see; its job stays", placeholders[0].owner.name)
         return Filed(after=DOUBTFUL)
@@ -71,14 +71,14 @@ def _exists(ctx: SchedulerContext, placeholder: Placeholder) -> bool:
     )
 
 
-def drop(ctx: SchedulerContext, uid: WorkloadKey) -> Filed:
+def drop(ctx: SchedulerContext, key: WorkloadKey) -> Filed:
     """Both sides are over."""
-    for one in ctx.table.of(uid):
+    for one in ctx.table.of(key):
         ctx.table.drop(one.job_id)
-    ctx.forget(uid)
-    ctx.states.drop(uid)
-    ctx.ended(uid)
-    ctx.status.forget(uid)
+    ctx.forget(key)
+    ctx.states.drop(key)
+    ctx.ended(key)
+    ctx.status.forget(key)
     return FORGET
 
 

@@ -67,7 +67,7 @@ def problem(
     return Misfit(reason=verdict.reason, message=verdict.message)
 
 
-def _check(ctx: SchedulerContext, uid: WorkloadKey, spots: Sequence[Spot], *, whole: bool) -> Misfit | Occupied | None:
+def _check(ctx: SchedulerContext, key: WorkloadKey, spots: Sequence[Spot], *, whole: bool) -> Misfit | Occupied | None:
     """Whether one node can take all pods that are to be bound to it."""
     node = spots[0].node
     # A pod that is counted there since an earlier try, whose answer was lost, must not block itself.
@@ -75,7 +75,7 @@ def _check(ctx: SchedulerContext, uid: WorkloadKey, spots: Sequence[Spot], *, wh
     why = fits(node, _sum(new)) if new else None
     left, forgotten = remains.all_on(ctx, node.name), remains.forgotten_on(ctx, node.name)
     if left and (whole or forgotten or why is not None):
-        ctx.node_waiters.add(node.name, uid)
+        ctx.node_waiters.add(node.name, key)
         return _occupied(node.name, left[0], GIVE_WAY if forgotten else PATIENCE)
     if why is not None:
         return Misfit(reason="NodeFull", message=f"node {node.name} has no room: {why}", nodes=(node.name,))
