@@ -15,7 +15,7 @@ from slurm_bridge.scheduler.eviction import notes
 from slurm_bridge.scheduler.guard import Guard
 from slurm_bridge.scheduler.workload_pods import PodState, WorkloadPods
 from tests.component.families.yunikorn.yunikorn_scenes import Queues, queue
-from tests.component.scheduler.test_preempting import preemptive
+from tests.component.scheduler.preemptive_bridge import preemptive
 from tests.component.scheduler.whole_core import Bridge
 
 DEEP = "[" * 60_000

@@ -5,7 +5,7 @@ import json
 import pytest
 
 from slurm_bridge.sim import faults
-from tests.component.scheduler.test_gangs import bound, pair
+from tests.component.scheduler.gang_scenes import bound, pair
 from tests.component.scheduler.test_hostile_input import garble
 from tests.component.scheduler.whole_core import Bridge
 

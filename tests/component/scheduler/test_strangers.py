@@ -14,7 +14,7 @@ from slurm_bridge.model.workload import Root
 from slurm_bridge.scheduler.effects.look_up import AT_A_TIME
 from slurm_bridge.scheduler.workload_pods import MOST_JOBS, WorkloadPods
 from slurm_bridge.sim.slurm import state
-from tests.component.scheduler.test_preempting import AFTER, go, important, preemptive
+from tests.component.scheduler.preemptive_bridge import AFTER, go, important, preemptive
 from tests.component.scheduler.whole_core import Bridge
 from tests.effort import Work
 from tests.simulation.world import NAMESPACE

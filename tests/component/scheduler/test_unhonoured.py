@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from slurm_bridge.model import kinds, names
-from tests.component.scheduler.test_gangs import gang, member
+from tests.component.scheduler.gang_scenes import gang, member
 from tests.component.scheduler.whole_core import Bridge
 from tests.simulation.world import NAMESPACE
 

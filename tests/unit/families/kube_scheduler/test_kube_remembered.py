@@ -13,8 +13,8 @@ from slurm_bridge.hooks.chain import Chain, asked
 from slurm_bridge.model.node import Node, Taint
 from slurm_bridge.model.pod import Pod, Toleration
 from tests.unit.families.kube_scheduler import scenes
+from tests.unit.families.kube_scheduler.kube_hook_scenes import chained, hooked
 from tests.unit.families.kube_scheduler.scenes import HOST, ZONE, near, node, pod, term
-from tests.unit.families.kube_scheduler.test_kube_hook import chained, hooked
 from tests.unit.hooks.builders import Around, partition, slurm_node, translated, workload
 
 STEPS = 20

@@ -7,7 +7,7 @@ import pytest
 from slurm_bridge.families.yunikorn import node_scores
 from slurm_bridge.model import kinds
 from tests.component.families.yunikorn.yunikorn_scenes import Queues, queue, until
-from tests.component.scheduler.test_reserving import OPTIONS, emptied, reserved
+from tests.component.scheduler.traffic import OPTIONS, emptied, reserved
 from tests.component.scheduler.whole_core import Bridge
 
 OWED = {"guaranteed": {"vcore": "4"}}

@@ -9,7 +9,7 @@ import pytest
 from slurm_bridge.hooks.services import Target
 from slurm_bridge.model import names
 from slurm_bridge.sim import faults
-from tests.component.scheduler.test_preempting import (
+from tests.component.scheduler.preemptive_bridge import (
     AFTER,
     EXTENDER,
     Counted,
