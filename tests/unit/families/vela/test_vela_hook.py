@@ -8,7 +8,7 @@ from slurm_bridge.hooks.chain import Plan
 from slurm_bridge.model.pod import Pod
 from slurm_bridge.model.workload import Workload
 from tests.unit.families.vela.support_vela import FakePost, answering, farm, limited
-from tests.unit.families.vela.vela_bench import EAST, Bench, allowing, used
+from tests.unit.families.vela.vela_bench import EAST, Bench, allowing, partly_used
 from tests.unit.hooks.builders import cluster, gang, hook, node, shape, workload
 
 
@@ -30,7 +30,7 @@ class TestCandidates:
     def test_the_fullest_nodes_are_best_where_so_configured(self):
         """Agents and the decision agree."""
         most = [{"name": "ResourcesFit", "args": {"mode": "MostAllocated"}}]
-        snapshot = used(4, {"n02": "9", "n01": "6"})
+        snapshot = partly_used(4, {"n02": "9", "n01": "6"})
         options = {"sampling": {"scores": most}, "decision": {"scores": most}, "nodes_bp": 10_000}
         bench = Bench(snapshot, **options)
         plan = bench.planned()
@@ -100,7 +100,7 @@ class TestRoom:
 
     def bench(self, number: int, used: dict[str, str], *others: Any) -> Bench:
         """All nodes are sampled, and some are in use."""
-        return Bench(used(number, used), *others, **self.OPTIONS)
+        return Bench(partly_used(number, used), *others, **self.OPTIONS)
 
     def wanted(self, name: str = "p") -> Pod:
         """Such a pod."""
@@ -132,7 +132,7 @@ class TestRoom:
         bench = self.bench(3, {"n02": "9", "n01": "6"})
         one = workload(self.wanted())
         plan = bench.planned(one)
-        bench.stage.now = used(3, {"n01": "12", "n00": "12"})
+        bench.stage.now = partly_used(3, {"n01": "12", "n00": "12"})
         again = bench.planned(one, previous=at(plan, 0))
         assert [attempt.nodes for attempt in again.course.attempts] == [one.nodes for one in plan.course.attempts]
 
@@ -141,7 +141,7 @@ class TestRoom:
         bench = self.bench(3, {"n02": "9", "n01": "6"})
         one = workload(self.wanted())
         assert self.tried(bench, one) == [{"n01"}, {"n00"}]
-        bench.stage.now = used(3, {"n01": "12"})
+        bench.stage.now = partly_used(3, {"n01": "12"})
         assert self.tried(bench, one)[0] <= {"n00", "n02"}
 
     def test_a_node_that_ceases_to_be_eligible_is_replaced(self):
@@ -171,7 +171,7 @@ class TestRestart:
 
     def test_after_the_last_candidate_its_partition_is_enough(self):
         """What stands for the candidates that nobody remembers has to be where the job can be."""
-        bench = Bench(used(40, {}, gpu=tuple(f"n{place}" for place in range(30, 40))), nodes_bp=10_000)
+        bench = Bench(partly_used(40, {}, gpu=tuple(f"n{place}" for place in range(30, 40))), nodes_bp=10_000)
         plan = bench.planned(partition="gpu")
         bench.restart()
         again = bench.planned(previous=at(plan, 3), partition="gpu")
@@ -224,7 +224,7 @@ class TestVerify:
 
     def test_a_conflict_denies_the_node_and_samples_anew(self):
         """The next plan rests on another sample."""
-        bench = Bench(used(2, {"n00": "16"}), nodes_bp=10_000)
+        bench = Bench(partly_used(2, {"n00": "16"}), nodes_bp=10_000)
         one = workload(limited(limits={"cpu": "2"}))
         bench.planned(one)
         denied = bench.chain.verify(one, {"uid-p": "n00"}, bench.stage.now)

@@ -14,7 +14,7 @@ from slurm_bridge.model.verdict import Wait
 from slurm_bridge.model.workload import Workload
 from slurm_bridge.runtime.clock import SystemClock
 from tests.unit.families.vela.support_vela import DOWN, FakePost, Stage, answering, farm, limited
-from tests.unit.families.vela.vela_bench import EAST, Bench, allowing, used
+from tests.unit.families.vela.vela_bench import EAST, Bench, allowing, partly_used
 from tests.unit.hooks.builders import cluster, node, pod, translated, workload
 
 
@@ -220,7 +220,7 @@ class TestOffice:
 
     def test_only_nodes_of_the_partition_that_the_job_names_are_of_use(self):
         """Agents do not know of it, so it may take another sample."""
-        bench = Bench(used(6, {}, gpu=("n04", "n05")), strategy="round-robin", nodes_bp=3334)
+        bench = Bench(partly_used(6, {}, gpu=("n04", "n05")), strategy="round-robin", nodes_bp=3334)
         for _ in range(2):
             assert bench.waits(partition="gpu").message.startswith(
                 "none of 2 sampled nodes is left: 2 cannot take the pod"
@@ -232,7 +232,7 @@ class TestOffice:
     @pytest.mark.parametrize("named", ["gpu", "gpu, none", ""])
     def test_the_partition_is_the_one_that_slurm_would_take(self, named: str):
         """Blanks after a comma, and where none is named the default one."""
-        seen = used(6, {}, gpu=("n04", "n05"))
+        seen = partly_used(6, {}, gpu=("n04", "n05"))
         parts = [dataclasses.replace(one, default=one.name == "gpu") for one in seen.partitions]
         bench = Bench(dataclasses.replace(seen, partitions=tuple(parts)), nodes_bp=10_000, clusters_percent=100)
         plan = bench.planned(partition=named or None)

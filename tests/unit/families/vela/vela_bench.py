@@ -71,7 +71,7 @@ def allowing(*names: str) -> Any:
     )
 
 
-def used(number: int, cpus: dict[str, str], gpu: tuple[str, ...] = ()) -> ClusterSnapshot:
+def partly_used(number: int, cpus: dict[str, str], gpu: tuple[str, ...] = ()) -> ClusterSnapshot:
     """Nodes of which some are in use, and some in a partition of their own."""
     made = cluster_cache.ClusterCache(resources.requests_of)
     names = [f"n{place:02}" for place in range(number)]
