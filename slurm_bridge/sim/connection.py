@@ -31,8 +31,9 @@ class Connection:
     def serve(self) -> None:
         """Serve until either side closes the connection."""
         try:
-            while self._converse():
-                pass
+            while (request := self._read()) is not None:
+                if not self._obey(request) or request.headers.get("connection", "").lower() == "close":
+                    break
         except (_Over, OSError):
             pass  # the client or the server closed the connection: there is no receiver for an error
         except wire.BadRequest as refusal:
@@ -41,17 +42,17 @@ class Connection:
         finally:
             self._socket.close()
 
-    def _converse(self) -> bool:
-        request = self._read()
-        if request is None:
-            return False
-        return self._obey(request) and request.headers.get("connection", "").lower() != "close"
-
     def _obey(self, request: wire.Request) -> bool:
+        """Answer the request; returns whether the connection stays open."""
         fault = self._faults.strike(request.method, request.target)
         if fault is not None:
             self._before(request, fault)
-        response = _planned(fault) or self._handler(request)
+        if isinstance(fault, faults_.Answer):
+            response = wire.Response(
+                status=fault.status, body=fault.body, content_type=fault.content_type, headers=dict(fault.headers)
+            )
+        else:
+            response = self._handler(request)
         if fault is not None:
             response = self._after(request, fault, response)
         self._note(request, response.status)
@@ -91,18 +92,14 @@ class Connection:
 
     def _send(self, response: wire.Response, fault: faults_.Fault | None) -> None:
         if isinstance(response.body, bytes):
-            self._send_whole(response, response.body, fault)
+            body = response.body[: fault.after] if isinstance(fault, faults_.Truncate) else response.body
+            self._socket.sendall(wire.head(response, len(response.body)) + body)
+            if isinstance(fault, faults_.Truncate):
+                raise _Over
             return
         self._socket.sendall(wire.head(response, None))
         with contextlib.closing(_closable(response.body)) as pieces:
             self._stream(pieces, fault.after if isinstance(fault, faults_.Cut) else None)
-
-    def _send_whole(self, response: wire.Response, body: bytes, fault: faults_.Fault | None) -> None:
-        head = wire.head(response, len(body))
-        if isinstance(fault, faults_.Truncate):
-            self._socket.sendall(head + body[: fault.after])
-            raise _Over
-        self._socket.sendall(head + body)
 
     def _stream(self, pieces: Iterator[bytes], cut: int | None) -> None:
         sent = 0
@@ -128,8 +125,10 @@ class Connection:
         while (end := self._unread.find(b"\r\n\r\n")) < 0:
             if len(self._unread) > wire.MOST_HEAD:
                 raise wire.BadRequest(431, "head too large")
-            if not self._receive():
+            piece = self._socket.recv(65536)
+            if not piece:
                 return None
+            self._unread += piece
         method, target, headers = wire.parse_head(self._unread[:end])
         body = self._read_body(end + 4, headers)
         path, _, query = target.partition("?")
@@ -156,18 +155,6 @@ class Connection:
         everything = b"".join(pieces)
         self._unread = everything[length:]
         return everything[:length]
-
-    def _receive(self) -> bool:
-        piece = self._socket.recv(65536)
-        self._unread += piece
-        return bool(piece)
-
-
-def _planned(fault: faults_.Fault | None) -> wire.Response | None:
-    if not isinstance(fault, faults_.Answer):
-        return None
-    headers = dict(fault.headers)
-    return wire.Response(status=fault.status, body=fault.body, content_type=fault.content_type, headers=headers)
 
 
 def _closable(pieces: Iterator[bytes]) -> Generator[bytes, None, None]:

@@ -138,7 +138,9 @@ class Faults:
 
     def plan(self, fault: Fault, *, method: str = "*", target: str = "", nth: int = 1, times: int = 1) -> None:
         """Strike the nth matching call from now on, and `times` in a row; `target` is searched in path and query."""
-        self._add(_Plan(fault=fault, method=method, pattern=re.compile(target), skip=nth - 1, left=times))
+        plan = _Plan(fault=fault, method=method, pattern=re.compile(target), skip=nth - 1, left=times)
+        with self._lock:
+            self._plans.append(plan)
 
     def at_random(
         self,
@@ -153,9 +155,7 @@ class Faults:
         """Strike matching calls by seeded dice."""
         dice = random.Random(seed)
         pattern = re.compile(target)
-        self._add(_Plan(fault=fault, method=method, pattern=pattern, left=times, dice=dice, probability=probability))
-
-    def _add(self, plan: _Plan) -> None:
+        plan = _Plan(fault=fault, method=method, pattern=pattern, left=times, dice=dice, probability=probability)
         with self._lock:
             self._plans.append(plan)
 

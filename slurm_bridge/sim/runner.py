@@ -8,14 +8,14 @@ from typing import Self
 from slurm_bridge.sim import faults as faults_
 from slurm_bridge.sim import http
 
-#: Runs until the event is set.
-Life = Callable[[threading.Event], None]
-
 
 class RunningServer:
-    """Starts and stops the server and the thread; the state of the world survives a stop."""
+    """Starts and stops the server and the thread; the state of the world survives a stop.
 
-    def __init__(self, server: http.Server, life: Life | None, *, name: str) -> None:
+    `life` is the background work: it runs until its event is set.
+    """
+
+    def __init__(self, server: http.Server, life: Callable[[threading.Event], None], *, name: str) -> None:
         self.http = server
         self._life = life
         self._name = name
@@ -35,10 +35,9 @@ class RunningServer:
     def start(self) -> Self:
         """Serve, and start the background work."""
         self.http.start()
-        if self._life is not None:
-            self._stopping.clear()
-            self._thread = threading.Thread(target=self._life, args=(self._stopping,), name=self._name, daemon=True)
-            self._thread.start()
+        self._stopping.clear()
+        self._thread = threading.Thread(target=self._life, args=(self._stopping,), name=self._name, daemon=True)
+        self._thread.start()
         return self
 
     def stop(self) -> None:

@@ -17,9 +17,11 @@ def join(kube: PocketKube, machines: Iterable[state.Node]) -> None:
     """Add a ready node for each machine."""
     for machine in machines:
         taint = {"key": "local-cluster/partition", "value": _TAINTED, "effect": "NoSchedule"}
+        gpus = sum(gres.count for gres in machine.gres)
+        capacity = {"cpu": str(machine.cpus), "memory": f"{machine.memory_mib}Mi", "pods": "250"}
         kube.add_nodes(
             name(machine),
-            capacity=_capacity(machine),
+            capacity=capacity | ({"nvidia.com/gpu": str(gpus)} if gpus else {}),
             labels=_labels(machine),
             taints=(taint,) if _TAINTED in machine.features else (),
         )
@@ -46,9 +48,3 @@ def _labels(machine: state.Node) -> Mapping[str, str]:
         if gres.type:
             labels["nvidia.com/gpu.product"] = gres.type
     return labels
-
-
-def _capacity(machine: state.Node) -> Mapping[str, str]:
-    gpus = sum(gres.count for gres in machine.gres)
-    capacity = {"cpu": str(machine.cpus), "memory": f"{machine.memory_mib}Mi", "pods": "250"}
-    return capacity | ({"nvidia.com/gpu": str(gpus)} if gpus else {})

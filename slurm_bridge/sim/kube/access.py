@@ -34,14 +34,11 @@ class User:
 
     def shown(self) -> dict[str, Any]:
         """The user as a TokenReview shows it."""
-        shown = {"username": self.name, "uid": self.uid, "groups": [*self._groups(), "system:authenticated"]}
+        groups = list(self.groups)
+        if self.name.startswith("system:serviceaccount:"):
+            groups = ["system:serviceaccounts", f"system:serviceaccounts:{self.name.split(':')[2]}"]
+        shown = {"username": self.name, "uid": self.uid, "groups": [*groups, "system:authenticated"]}
         return {field: value for field, value in shown.items() if value}
-
-    def _groups(self) -> list[str]:
-        """The groups of a service account, derived from its name."""
-        if not self.name.startswith("system:serviceaccount:"):
-            return list(self.groups)
-        return ["system:serviceaccounts", f"system:serviceaccounts:{self.name.split(':')[2]}"]
 
 
 ADMIN = User(name="admin")

@@ -35,27 +35,27 @@ _WHAT_NEVER_CHANGES = {
 def new(resource: Resource, manifest: Manifest) -> None:
     """Refuse an object that cannot be created."""
     name = manifest["metadata"].get("name", "")
-    causes = [*_name(name), *(_NEW[resource.key](manifest) if resource.key in _NEW else ())]
+    causes = []
+    if not name:
+        causes.append(refusals.required("metadata.name", "name or generateName is required"))
+    elif not _NAME.fullmatch(name):
+        rule = f'Invalid value: "{name}": {_NAME_RULE}'
+        causes.append(StatusCause(reason="FieldValueInvalid", message=rule, field="metadata.name"))
+    if resource.key in _NEW:
+        causes.extend(_NEW[resource.key](manifest))
     if causes:
         raise refusals.invalid(resource, name, *causes)
 
 
 def change(resource: Resource, old: Manifest, new_: Manifest, *, resized: bool = False) -> None:
     """Refuse a change that is not allowed; `resized`: it comes through the resize subresource."""
-    causes = [*_metadata(old["metadata"], new_["metadata"]), *_frozen(resource, old, new_)]
+    causes = _metadata(old["metadata"], new_["metadata"])
+    paths = _WHAT_NEVER_CHANGES.get(resource.key, ())
+    causes.extend(refusals.immutable(path, "null") for path in paths if _dig(old, path) != _dig(new_, path))
     if resource.key == "pods" and not resized:
         causes.extend(_pod_change(old["spec"], new_["spec"]))
     if causes:
         raise refusals.invalid(resource, old["metadata"]["name"], *causes)
-
-
-def _name(name: str) -> list[StatusCause]:
-    if not name:
-        return [refusals.required("metadata.name", "name or generateName is required")]
-    if not _NAME.fullmatch(name):
-        rule = f'Invalid value: "{name}": {_NAME_RULE}'
-        return [StatusCause(reason="FieldValueInvalid", message=rule, field="metadata.name")]
-    return []
 
 
 def _new_pod(pod: Manifest) -> list[StatusCause]:
@@ -88,11 +88,6 @@ def _metadata(old: Manifest, new_: Manifest) -> list[StatusCause]:
     return causes
 
 
-def _frozen(resource: Resource, old: Manifest, new_: Manifest) -> list[StatusCause]:
-    paths = _WHAT_NEVER_CHANGES.get(resource.key, ())
-    return [refusals.immutable(path, "null") for path in paths if _dig(old, path) != _dig(new_, path)]
-
-
 def _dig(manifest: Manifest, path: str) -> Any:
     value: Any = manifest
     for part in path.split("."):
@@ -107,7 +102,9 @@ def _pod_change(old: Manifest, new_: Manifest) -> list[StatusCause]:
             why = f"only deletion is allowed, but found new scheduling gate '{gate['name']}'"
             return [refusals.forbidden_value(f"spec.schedulingGates[{place}].name", why)]
     allowed = _CHANGEABLE | _CHANGEABLE_GATED if gates else _CHANGEABLE
-    if _rest(old, allowed) == _rest(new_, allowed) and _only_added(old, new_):
+    tolerations = new_.get("tolerations") or ()
+    only_added = all(line in tolerations for line in old.get("tolerations") or ())
+    if only_added and _rest(old, allowed) == _rest(new_, allowed):
         return []
     return [refusals.forbidden_value("spec", _POD_RULE)]
 
@@ -117,8 +114,3 @@ def _rest(spec: Manifest, allowed: set[str]) -> dict[str, Any]:
     for field in ("containers", "initContainers"):
         rest[field] = [{**container, "image": ""} for container in spec.get(field) or ()]
     return rest
-
-
-def _only_added(old: Manifest, new_: Manifest) -> bool:
-    tolerations = new_.get("tolerations") or ()
-    return all(line in tolerations for line in old.get("tolerations") or ())

@@ -28,22 +28,18 @@ def tolerate(spec: Manifest) -> None:
 def pod_spec(spec: Manifest) -> None:
     """The part that templates have as well."""
     for container in (*spec.get("containers", ()), *spec.get("initContainers", ())):
-        _container(container)
+        resources = container.setdefault("resources", {})
+        if resources.get("limits"):
+            resources["requests"] = {**resources["limits"], **resources.get("requests", {})}
+        container.setdefault("terminationMessagePath", "/dev/termination-log")
+        container.setdefault("terminationMessagePolicy", "File")
+        tag = container.get("image", "").rpartition("/")[2].partition(":")[2]
+        container.setdefault("imagePullPolicy", "IfNotPresent" if tag not in ("", "latest") else "Always")
     spec.setdefault("restartPolicy", "Always")
     spec.setdefault("terminationGracePeriodSeconds", 30)
     spec.setdefault("dnsPolicy", "ClusterFirst")
     spec.setdefault("securityContext", {})
     spec.setdefault("schedulerName", "default-scheduler")
-
-
-def _container(container: Manifest) -> None:
-    resources = container.setdefault("resources", {})
-    if resources.get("limits"):
-        resources["requests"] = {**resources["limits"], **resources.get("requests", {})}
-    container.setdefault("terminationMessagePath", "/dev/termination-log")
-    container.setdefault("terminationMessagePolicy", "File")
-    tag = container.get("image", "").rpartition("/")[2].partition(":")[2]
-    container.setdefault("imagePullPolicy", "IfNotPresent" if tag not in ("", "latest") else "Always")
 
 
 def _pod(pod: Manifest) -> None:

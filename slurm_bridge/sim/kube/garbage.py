@@ -29,34 +29,27 @@ class Garbage:
     def settle(self) -> bool:
         news = [(resource, event) for resource, tail in self._tails.items() for event in tail.news()]
         for resource, event in news:
-            self._remember(resource, event.new)
+            if b'"ownerReferences"' in event.new.body:
+                for owner in event.new.manifest()["metadata"].get("ownerReferences") or ():
+                    self._owned[owner["uid"]].add((resource, *event.new.key))
         return followers.each(self._objects.store, self._follow, news)
-
-    def _remember(self, resource: Resource, stored: StoredObject) -> None:
-        if b'"ownerReferences"' not in stored.body:
-            return
-        for owner in stored.manifest()["metadata"].get("ownerReferences") or ():
-            self._owned[owner["uid"]].add((resource, stored.namespace, stored.name))
 
     def _follow(self, told: tuple[Resource, Event]) -> bool:
         resource, event = told
         if event.gone:
-            self._last.pop(event.new.uid, None)
-            cleared = self._clear(event.new.uid)
-            return self._follow_dependents(event.new) or cleared or self._empty_again(event.new)
+            uid = event.new.uid
+            self._last.pop(uid, None)
+            # Dependents that have no other owner go with their owner.
+            dependents = list(self._dependents(uid))
+            self._owned.pop(uid, None)
+            for kind, dependent in dependents:
+                self._delete(kind, dependent)
+            return self._follow_dependents(event.new) or bool(dependents) or self._empty_again(event.new)
         if b'"deletionTimestamp"' not in event.new.body:
             return False
         if resource == NAMESPACES:
             return self._end_namespace(event.new)
         return self._release(resource, event.new)
-
-    def _clear(self, uid: str) -> bool:
-        """The owner is gone: delete the dependents that have no other owner."""
-        dependents = list(self._dependents(uid))
-        self._owned.pop(uid, None)
-        for resource, stored in dependents:
-            self._delete(resource, stored)
-        return bool(dependents)
 
     def _follow_dependents(self, gone: StoredObject) -> bool:
         """Delete owners that waited for their last dependent."""

@@ -59,22 +59,21 @@ class JobController:
         key, uid = known
         stored = self._objects.store.get(JOBS, *key)
         if stored is None or stored.uid != uid:
-            return self._abandon(key[0], uid)
+            # The Job is gone: its pods are released, and not counted.
+            left = self._pods_of(key[0], uid)
+            held = [pod for pod in left if FINALIZER in (pod["metadata"].get("finalizers") or ())]
+            for pod in held:
+                self._let_go(pod)
+            return bool(held)
         job = stored.manifest()
         pods = self._pods_of(key[0], uid)
         counted = self._count(job, pods)
         active = [pod for pod in pods if not _over(pod)]
         _conclude(job, active, self._objects.now())
         self._staff(stored, job, active)
-        after = self._objects.change(_target(stored, "status"), lambda old: {**old, "status": job["status"]})
+        target = ObjectTarget(resource=JOBS, namespace=stored.namespace, name=stored.name, subresource="status")
+        after = self._objects.change(target, lambda old: {**old, "status": job["status"]})
         return counted or after.version != stored.version
-
-    def _abandon(self, namespace: str, uid: str) -> bool:
-        """Release the pods of a Job that is gone; they are not counted."""
-        held = [pod for pod in self._pods_of(namespace, uid) if FINALIZER in (pod["metadata"].get("finalizers") or ())]
-        for pod in held:
-            self._let_go(pod)
-        return bool(held)
 
     def _pods_of(self, namespace: str, uid: str) -> list[Manifest]:
         """Only pods of the Job's own namespace: any user may write its uid on a pod elsewhere."""
@@ -102,11 +101,8 @@ class JobController:
         status["failed"] = status.get("failed", 0) + 1
         if action == "FailJob":
             _finish(job, "Failed", "PodFailurePolicy", self._objects.now())
-        self._pause(job)
-
-    def _pause(self, job: Manifest) -> None:
         uid, metadata = job["metadata"]["uid"], job["metadata"]
-        seconds = min(_FIRST_BACKOFF * 2 ** (job["status"]["failed"] - 1), _MOST_BACKOFF)
+        seconds = min(_FIRST_BACKOFF * 2 ** (status["failed"] - 1), _MOST_BACKOFF)
         self._paused.add(uid)
         self._agenda.add(seconds, ((metadata["namespace"], metadata["name"]), uid))
 
@@ -123,23 +119,20 @@ class JobController:
         """Add or remove pods."""
         missing = _wanted(job) - len(active)
         if missing > 0 and self._may_add(stored, job):
-            taken = {pod["metadata"].get("annotations", {}).get(INDEX) for pod in self._holders(stored)}
+            # An index is taken by a pod that is alive, and by one that has succeeded.
+            taken = {
+                pod["metadata"].get("annotations", {}).get(INDEX)
+                for pod in self._pods_of(stored.namespace, stored.uid)
+                if not _over(pod) or pod["status"].get("phase") == "Succeeded"
+            }
             free = (str(index) for index in range(len(taken) + missing) if str(index) not in taken)
             active += [self._add(stored, job, next(free)) for _ in range(missing)]
         for pod in active[_wanted(job) :] if missing < 0 else ():
-            self._dismiss(job, pod)
+            # A surplus pod does not count as failed, unless the whole Job has ended.
+            if not _concluded(job):
+                self._let_go(pod)
+            self._objects.delete(_pod_target(pod), Deletion())
         job["status"]["active"] = min(len(active), _wanted(job))
-
-    def _holders(self, job: StoredObject) -> list[Manifest]:
-        """Pods whose index is taken: pods that are alive, and pods that have succeeded."""
-        there = self._pods_of(job.namespace, job.uid)
-        return [pod for pod in there if not _over(pod) or pod["status"].get("phase") == "Succeeded"]
-
-    def _dismiss(self, job: Manifest, pod: Manifest) -> None:
-        """A surplus pod does not count as failed, unless the whole Job has ended."""
-        if not _concluded(job):
-            self._let_go(pod)
-        self._objects.delete(_pod_target(pod), Deletion())
 
     def _may_add(self, stored: StoredObject, job: Manifest) -> bool:
         room = self._objects.store.get(NAMESPACES, "", stored.namespace)
@@ -162,10 +155,6 @@ class JobController:
         made = self._objects.create(PODS, stored.namespace, {"metadata": metadata, "spec": template["spec"]})
         self._members[stored.namespace, stored.uid].add(made.key)
         return made.manifest()
-
-
-def _target(stored: StoredObject, subresource: str = "") -> ObjectTarget:
-    return ObjectTarget(resource=JOBS, namespace=stored.namespace, name=stored.name, subresource=subresource)
 
 
 def _pod_target(pod: Manifest) -> ObjectTarget:

@@ -47,9 +47,8 @@ class Kubelet:
     def settle(self) -> bool:
         changed = [event.new for event in self._tail.news() if not event.gone]
         if any(event.old is None for event in self._nodes.news()):
-            changed = self._objects.store.all(
-                PODS
-            )  # a new node's kubelet finds the pods that were bound to the node before
+            # A new node's kubelet finds the pods that were bound to the node before.
+            changed = self._objects.store.all(PODS)
         looked = followers.each(self._objects.store, self._look, changed)
         return followers.each(self._objects.store, self._come_due, self._agenda.ready()) or looked
 
@@ -61,14 +60,19 @@ class Kubelet:
             return False
         pod = stored.manifest()
         if "deletionTimestamp" in pod["metadata"]:
-            self._plan_end(stored, pod)
+            wish = _wish(pod, "terminating", "0s")
+            if wish != "hang":
+                parsed = re.fullmatch(r"([\d.]+)(ms|s|m)", wish)
+                seconds = float(parsed[1]) * _UNITS[parsed[2]] if parsed else 0.0
+                self._agenda.add(seconds, (stored.key, stored.uid, "terminate"))
         elif stored.fields["status.phase"] == "Pending":
             self._start(stored, pod)
             return True
         return False
 
     def _start(self, stored: StoredObject, pod: Manifest) -> None:
-        outcome = _outcome(pod)
+        of_job = any(owner["kind"] == "Job" for owner in pod["metadata"].get("ownerReferences") or ())
+        outcome = _wish(pod, "outcome", "succeed" if of_job else "run")
         if outcome == "reject":
             status = {
                 "phase": "Failed",
@@ -82,11 +86,6 @@ class Kubelet:
         self._write(stored, {"phase": "Running", "startTime": now, **running}, _ready("True", now))
         if outcome != "run":
             self._agenda.add(float(_wish(pod, "seconds", "2")), (stored.key, stored.uid, outcome))
-
-    def _plan_end(self, stored: StoredObject, pod: Manifest) -> None:
-        wish = _wish(pod, "terminating", "0s")
-        if wish != "hang":
-            self._agenda.add(_seconds(wish), (stored.key, stored.uid, "terminate"))
 
     def _come_due(self, entry: Due) -> bool:
         key, uid, what = entry
@@ -143,16 +142,6 @@ def _target(stored: StoredObject, subresource: str = "") -> ObjectTarget:
 
 def _wish(pod: Manifest, name: str, default: str) -> str:
     return str((pod["metadata"].get("annotations") or {}).get(PREFIX + name, default))
-
-
-def _outcome(pod: Manifest) -> str:
-    of_job = any(owner["kind"] == "Job" for owner in pod["metadata"].get("ownerReferences") or ())
-    return _wish(pod, "outcome", "succeed" if of_job else "run")
-
-
-def _seconds(text: str) -> float:
-    parsed = re.fullmatch(r"([\d.]+)(ms|s|m)", text)
-    return float(parsed[1]) * _UNITS[parsed[2]] if parsed else 0.0
 
 
 def _ready(status: str, now: str, reason: str = "") -> dict[str, str]:

@@ -72,7 +72,11 @@ def answer(store: ObjectStore, asked: Query, request: http.Request) -> bytes:
     if version > store.version:
         raise refusals.from_the_future(version, store.version)
     if exact == "Exact":
-        return _page(asked, _recall(store, asked, version), limit)
+        try:
+            recalled = store.recall(asked.view.resource, version)
+        except Compacted:
+            raise refusals.expired(_TOO_OLD) from None
+        return _page(asked, recalled, limit)
     # A list from the cache (version 0) comes as a whole, whatever the limit.
     return _page(asked, store.snapshot(asked.view.resource), 0 if request.asked("resourceVersion") == "0" else limit)
 
@@ -104,13 +108,6 @@ def initial_events_refused() -> refusals.StatusError:
     """A streamed list requires resourceVersionMatch."""
     why = "sendInitialEvents requires setting resourceVersionMatch to NotOlderThan"
     return _options_refused(refusals.forbidden_value("resourceVersionMatch", why))
-
-
-def _recall(store: ObjectStore, asked: Query, version: int) -> StoreSnapshot:
-    try:
-        return store.recall(asked.view.resource, version)
-    except Compacted:
-        raise refusals.expired(_TOO_OLD) from None
 
 
 def _continued(store: ObjectStore, asked: Query, token: _Token) -> tuple[StoreSnapshot, str]:

@@ -101,16 +101,10 @@ class Objects:
             metadata["name"] = metadata["generateName"] + "".join(self._dice.choices(_SUFFIX_LETTERS, k=5))
 
     def _admit(self, resource: Resource, namespace: str, name: str) -> None:
-        if resource.namespaced:
-            self._admit_into(resource, namespace, name)
-        if self.store.get(resource, namespace if resource.namespaced else "", name) is not None:
-            raise refusals.already_exists(resource, name)
-
-    def _admit_into(self, resource: Resource, namespace: str, name: str) -> None:
-        room = self.store.get(resources.NAMESPACES, "", namespace)
-        if room is None:
+        room = self.store.get(resources.NAMESPACES, "", namespace) if resource.namespaced else None
+        if resource.namespaced and room is None:
             raise refusals.not_found(resources.NAMESPACES, namespace)
-        if room.fields["status.phase"] == "Terminating":
+        if room is not None and room.fields["status.phase"] == "Terminating":
             cause = refusals.StatusCause(
                 reason="NamespaceTerminating",
                 message=f"namespace {namespace} is being terminated",
@@ -118,6 +112,8 @@ class Objects:
             )
             why = f"unable to create new content in namespace {namespace} because it is being terminated"
             raise refusals.forbidden(resource, name, why, cause)
+        if self.store.get(resource, namespace if resource.namespaced else "", name) is not None:
+            raise refusals.already_exists(resource, name)
 
     def change(self, target: ObjectTarget, change: Change, *, manager: str = "") -> StoredObject:
         """Change an object through a subresource; a change without effect writes nothing."""
@@ -126,18 +122,21 @@ class Objects:
             stored = self.existing(target)
             old = stored.manifest()
             new = self._through(target, old, change(stored.manifest()))
-            self._check_version(resource, old, new)
+            if new["metadata"].get("resourceVersion") != old["metadata"]["resourceVersion"]:
+                raise refusals.stale(resource, old["metadata"]["name"])
             checks.change(resource, old, new, resized=target.subresource == "resize")
             if new == old:
                 return stored
-            _count(resource, old, new)
+            if resource.counted and old.get("spec") != new.get("spec"):
+                new["metadata"]["generation"] = old["metadata"].get("generation", 0) + 1
             if manager:
                 self.ownership.updated(stored.uid, manager, old, new)
             return self._file(resource, new)
 
     def _file(self, resource: Resource, manifest: Manifest) -> StoredObject:
         metadata = manifest["metadata"]
-        if _lingers(metadata):
+        stopping = bool(metadata.get("deletionGracePeriodSeconds", 1))
+        if "deletionTimestamp" not in metadata or metadata.get("finalizers") or stopping:
             return self.store.write(resource, manifest)
         # The answer to the write that removes the last finalizer still has the version before the removal.
         version = int(metadata["resourceVersion"])
@@ -148,10 +147,6 @@ class Objects:
     def _remove(self, resource: Resource, manifest: Manifest) -> StoredObject:
         self.ownership.forget(manifest["metadata"]["uid"])
         return self.store.remove(resource, manifest)
-
-    def _check_version(self, resource: Resource, old: Manifest, new: Manifest) -> None:
-        if new["metadata"].get("resourceVersion") != old["metadata"]["resourceVersion"]:
-            raise refusals.stale(resource, old["metadata"]["name"])
 
     def _through(self, target: ObjectTarget, old: Manifest, new: Manifest) -> Manifest:
         """The part of a change that this subresource accepts; refuses a change of an immutable field."""
@@ -253,18 +248,6 @@ def _kept_metadata(old: Manifest, new: Manifest) -> Manifest:
     kept["uid"] = new.get("uid") or old["uid"]
     kept["resourceVersion"] = new.get("resourceVersion") or old["resourceVersion"]
     return kept
-
-
-def _count(resource: Resource, old: Manifest, new: Manifest) -> None:
-    if resource.counted and old.get("spec") != new.get("spec"):
-        new["metadata"]["generation"] = old["metadata"].get("generation", 0) + 1
-
-
-def _lingers(metadata: Mapping[str, Any]) -> bool:
-    """Whether it stays: it is not deleted, or has finalizers left."""
-    if "deletionTimestamp" not in metadata or metadata.get("finalizers"):
-        return True
-    return bool(metadata.get("deletionGracePeriodSeconds", 1))
 
 
 def _check_deletion(target: ObjectTarget, stored: StoredObject, deletion: Deletion) -> None:

@@ -134,19 +134,15 @@ def _put(document: Any, path: list[str], value: Any, *, insert: bool) -> Any:
         return value
     container, last = _look_up(document, path[:-1]), path[-1]
     if isinstance(container, list):
-        _put_item(container, last, value, insert=insert)
+        place = len(container) if last == "-" else int(last) if last.isdigit() else -1
+        if not 0 <= place <= len(container) - (not insert):
+            raise Unpatchable(f"no index {last}")
+        if insert:
+            container.insert(place, value)
+        else:
+            container[place] = value
     elif isinstance(container, dict):
         container[last] = value
     else:
         raise Unpatchable(f"{last} has no place")
     return document
-
-
-def _put_item(container: list[Any], last: str, value: Any, *, insert: bool) -> None:
-    place = len(container) if last == "-" else int(last) if last.isdigit() else -1
-    if not 0 <= place <= len(container) - (not insert):
-        raise Unpatchable(f"no index {last}")
-    if insert:
-        container.insert(place, value)
-    else:
-        container[place] = value

@@ -24,7 +24,12 @@ def bind(objects: Objects, namespace: str, name: str, binding: Mapping[str, Any]
         _check_incarnation(stored, metadata)
         pod = stored.manifest()
         _check_bindable(pod)
-        _assign(pod, node, metadata, objects.now())
+        pod["spec"]["nodeName"] = node
+        pod["status"].pop("nominatedNodeName", None)
+        for marks in ("annotations", "labels"):
+            if metadata.get(marks):
+                pod["metadata"][marks] = {**(pod["metadata"].get(marks) or {}), **metadata[marks]}
+        set_condition(pod, {"type": "PodScheduled", "status": "True", "lastTransitionTime": objects.now()})
         objects.store.write(PODS, pod)
 
 
@@ -50,15 +55,6 @@ def _check_bindable(pod: Manifest) -> None:
         raise refusals.conflict(PODS, name, why, subresource="/binding")
 
 
-def _assign(pod: Manifest, node: str, metadata: Mapping[str, Any], now: str) -> None:
-    pod["spec"]["nodeName"] = node
-    pod["status"].pop("nominatedNodeName", None)
-    for marks in ("annotations", "labels"):
-        if metadata.get(marks):
-            pod["metadata"][marks] = {**(pod["metadata"].get(marks) or {}), **metadata[marks]}
-    set_condition(pod, {"type": "PodScheduled", "status": "True", "lastTransitionTime": now})
-
-
 def set_condition(pod: Manifest, condition: Mapping[str, Any]) -> None:
     """Set a condition in the status; it replaces the one of its type."""
     status = pod.setdefault("status", {})
@@ -75,11 +71,23 @@ def evict(objects: Objects, namespace: str, name: str, eviction: Mapping[str, An
     if (eviction.get("metadata") or {}).get("name") != name:
         raise refusals.bad_request("name in URL does not match name in Eviction object")
     target = ObjectTarget(resource=PODS, namespace=namespace, name=name)
-    options = eviction.get("deleteOptions") or {}
+    options = deletion(eviction.get("deleteOptions") or {})
     with objects.store.changed:
         stored = objects.existing(target)
-        _spend_budget(objects, stored)
-        _mark_and_delete(objects, target, deletion(options))
+        _spend_budgets(objects, stored)
+        if options.uid and options.uid != stored.uid:
+            raise refusals.delete_precondition(PODS, stored.name, "UID", (options.uid, stored.uid))
+        pod = stored.manifest()
+        condition = {
+            "type": "DisruptionTarget",
+            "status": "True",
+            "lastTransitionTime": objects.now(),
+            "reason": "EvictionByEvictionAPI",
+            "message": "Eviction API: evicting",
+        }
+        set_condition(pod, condition)
+        objects.store.write(PODS, pod)
+        objects.delete(target, Deletion(uid=options.uid, grace=options.grace, propagation=options.propagation))
 
 
 def deletion(options: Mapping[str, Any]) -> Deletion:
@@ -93,39 +101,19 @@ def deletion(options: Mapping[str, Any]) -> Deletion:
     )
 
 
-def _spend_budget(objects: Objects, stored: StoredObject) -> None:
+def _spend_budgets(objects: Objects, stored: StoredObject) -> None:
     pod = stored.manifest()
     if pod["status"].get("phase") != "Running" or pod["metadata"].get("deletionTimestamp"):
         return
     for budget in objects.store.all(BUDGETS, stored.namespace):
         manifest = budget.manifest()
-        if selectors.matches_labels(manifest["spec"].get("selector"), stored.labels):
-            _spend(objects, stored.name, manifest)
-
-
-def _spend(objects: Objects, pod: str, budget: Manifest) -> None:
-    status = budget.setdefault("status", {})
-    if status.get("disruptionsAllowed", 0) <= 0:
-        name, desired, current = budget["metadata"]["name"], status.get("desiredHealthy"), status.get("currentHealthy")
-        message = f"The disruption budget {name} needs {desired} healthy pods and has {current} currently"
-        raise refusals.too_many(_NO_BUDGET, refusals.StatusCause(reason="DisruptionBudget", message=message))
-    status["disruptionsAllowed"] -= 1
-    status.setdefault("disruptedPods", {})[pod] = objects.now()
-    objects.store.write(BUDGETS, budget)
-
-
-def _mark_and_delete(objects: Objects, target: ObjectTarget, options: Deletion) -> None:
-    stored = objects.existing(target)
-    if options.uid and options.uid != stored.uid:
-        raise refusals.delete_precondition(PODS, stored.name, "UID", (options.uid, stored.uid))
-    pod = stored.manifest()
-    condition = {
-        "type": "DisruptionTarget",
-        "status": "True",
-        "lastTransitionTime": objects.now(),
-        "reason": "EvictionByEvictionAPI",
-        "message": "Eviction API: evicting",
-    }
-    set_condition(pod, condition)
-    objects.store.write(PODS, pod)
-    objects.delete(target, Deletion(uid=options.uid, grace=options.grace, propagation=options.propagation))
+        if not selectors.matches_labels(manifest["spec"].get("selector"), stored.labels):
+            continue
+        status = manifest.setdefault("status", {})
+        if status.get("disruptionsAllowed", 0) <= 0:
+            desired, current = status.get("desiredHealthy"), status.get("currentHealthy")
+            message = f"The disruption budget {budget.name} needs {desired} healthy pods and has {current} currently"
+            raise refusals.too_many(_NO_BUDGET, refusals.StatusCause(reason="DisruptionBudget", message=message))
+        status["disruptionsAllowed"] -= 1
+        status.setdefault("disruptedPods", {})[stored.name] = objects.now()
+        objects.store.write(BUDGETS, manifest)

@@ -37,7 +37,10 @@ class Selector:
 
 def parse(resource_key: str, labels: str, fields: str) -> Selector:
     """Both selectors of a request; an unsupported field is refused."""
-    return Selector(labels=tuple(_labels(labels)), fields=tuple(_fields(resource_key, fields)))
+    terms = (term.strip() for term in re.split(r",(?![^()]*\))", labels))
+    return Selector(
+        labels=tuple(_label_match(term) for term in terms if term), fields=tuple(_fields(resource_key, fields))
+    )
 
 
 def fields_of(resource_key: str, manifest: Mapping[str, Any]) -> dict[str, str]:
@@ -45,7 +48,10 @@ def fields_of(resource_key: str, manifest: Mapping[str, Any]) -> dict[str, str]:
     metadata = manifest["metadata"]
     known = {"metadata.name": metadata["name"], "metadata.namespace": metadata.get("namespace", "")}
     for path in FIELDS.get(resource_key, ()):
-        known[path] = _text(_dig(manifest, path))
+        value = _dig(manifest, path)
+        if isinstance(value, bool):
+            value = "true" if value else "false"
+        known[path] = "" if value is None else str(value)
     return known
 
 
@@ -54,12 +60,6 @@ def _dig(manifest: Mapping[str, Any], path: str) -> Any:
     for part in path.split("."):
         value = value.get(part) if isinstance(value, Mapping) else None
     return value
-
-
-def _text(value: Any) -> str:
-    if isinstance(value, bool):
-        return "true" if value else "false"
-    return "" if value is None else str(value)
 
 
 def _fields(resource_key: str, text: str) -> list[Matches]:
@@ -82,10 +82,6 @@ def _field_match(name: str, operator: str, value: str) -> Matches:
     if operator == "!=":
         return lambda fields: fields.get(name, "") not in values
     return lambda fields: fields.get(name, "") in values
-
-
-def _labels(text: str) -> list[Matches]:
-    return [_label_match(term.strip()) for term in re.split(r",(?![^()]*\))", text) if term.strip()]
 
 
 def _label_match(term: str) -> Matches:

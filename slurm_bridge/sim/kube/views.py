@@ -33,10 +33,6 @@ class ResourceView:
     def api_version(self) -> str:
         return f"{self.group}/{self.version}" if self.group else self.version
 
-    @property
-    def list_kind(self) -> str:
-        return self.resource.kind + "List"
-
     def read(self, manifest: Manifest) -> Manifest:
         """The stored form of what was sent."""
         names = {there: here for here, there in self.renamed.items()}
@@ -50,7 +46,7 @@ class ResourceView:
     def show_list(self, items: Iterable[StoredObject], metadata: Manifest) -> bytes:
         """The served form of a list; items of custom resources have kind and apiVersion, others do not."""
         show = self.show if self.resource.custom else self._body
-        head = f'{{"kind":"{self.list_kind}","apiVersion":"{self.api_version}","metadata":'
+        head = f'{{"kind":"{self.resource.kind}List","apiVersion":"{self.api_version}","metadata":'
         return b"".join(
             (
                 head.encode(),

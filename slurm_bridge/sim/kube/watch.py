@@ -52,7 +52,8 @@ class WatchStream:
             try:
                 yield from self._news()
             except Compacted as compacted:
-                yield self._too_old(compacted)
+                refusal = refusals.expired(f"too old resource version: {self._since} ({compacted.oldest})")
+                yield msgspec.json.encode({"type": "ERROR", "object": refusal.status()}) + b"\n"
                 return
             if bookmark_due <= self._clock.now() < end:
                 bookmark_due = self._next_bookmark(end)
@@ -95,7 +96,13 @@ class WatchStream:
         if after:
             yield self._line("MODIFIED" if before else "ADDED", event.new)
         elif before and event.old is not None:
-            yield self._line("DELETED", event.new if event.gone else _as_of(event.old, event.version))
+            last = event.new
+            if not event.gone:
+                # The last state that matched, at the version at which it stopped matching.
+                manifest = event.old.manifest()
+                manifest["metadata"]["resourceVersion"] = str(event.version)
+                last = dataclasses.replace(event.old, version=event.version, body=msgspec.json.encode(manifest))
+            yield self._line("DELETED", last)
 
     def _line(self, what: str, stored: StoredObject) -> bytes:
         return b'{"type":"%b","object":%b}\n' % (what.encode(), self._asked.view.show(stored))
@@ -107,14 +114,3 @@ class WatchStream:
         view = self._asked.view
         shape = {"kind": view.resource.kind, "apiVersion": view.api_version, "metadata": metadata}
         return msgspec.json.encode({"type": "BOOKMARK", "object": shape}) + b"\n"
-
-    def _too_old(self, compacted: Compacted) -> bytes:
-        refusal = refusals.expired(f"too old resource version: {self._since} ({compacted.oldest})")
-        return msgspec.json.encode({"type": "ERROR", "object": refusal.status()}) + b"\n"
-
-
-def _as_of(stored: StoredObject, version: int) -> StoredObject:
-    """The last state that matched, at the version at which it stopped matching."""
-    manifest = stored.manifest()
-    manifest["metadata"]["resourceVersion"] = str(version)
-    return dataclasses.replace(stored, version=version, body=msgspec.json.encode(manifest))

@@ -2,7 +2,6 @@
 
 import json
 import secrets
-import ssl
 import threading
 from collections.abc import Iterable, Mapping
 from pathlib import Path
@@ -13,7 +12,6 @@ import msgspec
 from slurm_bridge import ports
 from slurm_bridge.model.kinds import Kind
 from slurm_bridge.runtime import clock as clocks
-from slurm_bridge.sim import faults as faults_
 from slurm_bridge.sim import http, runner
 from slurm_bridge.sim.kube import access, patch, resources, views
 from slurm_bridge.sim.kube.api import Api
@@ -165,18 +163,9 @@ class PocketKube:
 class PocketKubeServer(runner.RunningServer):
     """Serves a pocket Kubernetes on loopback, with its controllers in the background."""
 
-    def __init__(
-        self,
-        kube: PocketKube,
-        *,
-        faults: faults_.Faults | None = None,
-        port: int = 0,
-        tls: ssl.SSLContext | None = None,
-        controllers: bool = True,
-    ) -> None:
+    def __init__(self, kube: PocketKube) -> None:
         self.kube = kube
-        server = http.Server(kube.handler, faults=faults, port=port, tls=tls)
-        super().__init__(server, self._control if controllers else None, name="pocket-controllers")
+        super().__init__(http.Server(kube.handler), self._control, name="pocket-controllers")
 
     def restart(self, *, keep: bool = True, forget_history: bool = True) -> None:
         """Restart at the same address: without watches and history, and optionally without objects."""
@@ -187,14 +176,13 @@ class PocketKubeServer(runner.RunningServer):
             self.kube.compact()
         self.start()
 
-    def write_kubeconfig(self, path: Path, *, token: str = "") -> Path:
-        """A kubeconfig for the admin (or for the user of the token), readable by its owner only."""
-        user = {"token": token or self.kube.token}
+    def write_kubeconfig(self, path: Path) -> Path:
+        """A kubeconfig for the admin, readable by its owner only."""
         content = {
             "apiVersion": "v1",
             "kind": "Config",
             "clusters": [{"name": "pocket", "cluster": {"server": self.url}}],
-            "users": [{"name": "pocket", "user": user}],
+            "users": [{"name": "pocket", "user": {"token": self.kube.token}}],
             "contexts": [{"name": "pocket", "context": {"cluster": "pocket", "user": "pocket"}}],
             "current-context": "pocket",
         }

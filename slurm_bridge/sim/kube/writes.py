@@ -135,7 +135,10 @@ def _apply(
 ) -> tuple[int, StoredObject]:
     manager = request.asked("fieldManager")
     if not manager:
-        raise _manager_required()
+        cause = refusals.required("fieldManager", "is required for apply patch")
+        details = {"group": "meta.k8s.io", "kind": "PatchOptions", "causes": [cause.shown()]}
+        message = f'PatchOptions.meta.k8s.io "" is invalid: {cause.field}: {cause.message}'
+        raise refusals.StatusError(422, "Invalid", message, details)
     wanted = sent(view, request)
     wanted.setdefault("metadata", {}).setdefault("name", target.name)
     _check_name(wanted["metadata"], target)
@@ -147,12 +150,8 @@ def _apply(
             return 201, _applied_anew(objects, target, manager, wanted)
         if request.asked("force") not in ("true", "1"):
             _check_clashes(objects, stored, manager, wanted)
-        applied = functools.partial(_applied, objects, stored.uid, manager, wanted)
+        applied = functools.partial(objects.ownership.apply, stored.uid, manager, wanted=wanted)
         return 200, objects.change(target, applied)
-
-
-def _applied(objects: Objects, uid: str, manager: str, wanted: Manifest, old: Manifest) -> Manifest:
-    return objects.ownership.apply(uid, manager, old, wanted)
 
 
 def _applied_anew(objects: Objects, target: ObjectTarget, manager: str, wanted: Manifest) -> StoredObject:
@@ -180,10 +179,3 @@ def _check_clashes(objects: Objects, stored: StoredObject, manager: str, wanted:
     count = f"{len(causes)} conflict{'s' if len(causes) > 1 else ''}"
     details = {"causes": [cause.shown() for cause in causes]}
     raise refusals.StatusError(409, "Conflict", f"Apply failed with {count}: {lines}", details)
-
-
-def _manager_required() -> refusals.StatusError:
-    cause = refusals.required("fieldManager", "is required for apply patch")
-    details = {"group": "meta.k8s.io", "kind": "PatchOptions", "causes": [cause.shown()]}
-    message = f'PatchOptions.meta.k8s.io "" is invalid: {cause.field}: {cause.message}'
-    return refusals.StatusError(422, "Invalid", message, details)
