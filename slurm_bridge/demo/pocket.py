@@ -13,7 +13,6 @@ from slurm_bridge.sim import faults, twins
 from slurm_bridge.sim.kube import world as pocket_kube
 from slurm_bridge.sim.slurm import defaults
 from slurm_bridge.sim.slurm import pocket as pocket_slurm
-from slurm_bridge.sim.slurm import server as pocket_slurm_server
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
@@ -62,7 +61,7 @@ def world(*, nodes: int, cpus: int = 64) -> Iterator[PocketWorld]:
         slurm = pocket_slurm.PocketSlurm(
             clock=clock, nodes=machines, reservations=(), tokens=pocket_slurm.TOKENS_OF_SLURM
         )
-        slurm_server = stack.enter_context(pocket_slurm_server.PocketSlurmServer(slurm))
+        slurm_server = stack.enter_context(pocket_slurm.PocketSlurmServer(slurm))
         kube = pocket_kube.PocketKube(clock=clock)
         twins.join(kube, machines)
         kube_server = stack.enter_context(pocket_kube.PocketKubeServer(kube))

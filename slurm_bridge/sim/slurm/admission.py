@@ -24,15 +24,6 @@ class JobApplication:
     external: bool = True
 
 
-@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
-class Admitted:
-    """An accepted job; `warning` is the number of the obstacle for now, 0 for none."""
-
-    ask: state.RequestedJob
-    warning: int = 0
-    reason: str = state.NO_REASON
-
-
 def examine(world: World, application: JobApplication) -> state.RequestedJob | int:
     """The requested job, or the number of the first error that does not depend on nodes."""
     for check in _CHECKS:
@@ -42,26 +33,25 @@ def examine(world: World, application: JobApplication) -> state.RequestedJob | i
     return complete(world, requested_job.apply(state.RequestedJob(), application.values), application.values)
 
 
-def place(world: World, ask: state.RequestedJob, application: JobApplication) -> Admitted | int:
-    """Whether the request could ever be satisfied; an error number if not."""
+def place(world: World, ask: state.RequestedJob, application: JobApplication) -> str | int:
+    """The reason for which the job waits; an error number if it could never run."""
     number = reservation(world, ask.reservation, application.user)
     if number:
         return number
     partitions = [world.partitions[name] for name in ask.partitions]
     if ask.hold or ask.priority == 0:
-        return Admitted(ask=ask)  # nodes are not checked before the job is released
+        return state.NO_REASON  # nodes are not checked before the job is released
     if all(not partition.starts_jobs for partition in partitions):
-        return Admitted(ask=ask, warning=PARTITION_DOWN, reason="PartitionDown")
+        return "PartitionDown"
     outlook = prospects.best(world, ask, external=application.external)
     if outlook is prospects.Outlook.NEVER:
         return 2014
-    return Admitted(ask=ask, warning=_WARNINGS.get(outlook, 0), reason=_REASONS.get(outlook, state.NO_REASON))
+    return _REASONS.get(outlook, state.NO_REASON)
 
 
 #: Only warnings: the job is accepted and waits.
 PARTITION_DOWN, TOO_LARGE, NODE_NOT_AVAILABLE = 2069, 2015, 2061
 
-_WARNINGS = {prospects.Outlook.TOO_LARGE: TOO_LARGE, prospects.Outlook.STRANDED: NODE_NOT_AVAILABLE}
 _REASONS = {prospects.Outlook.TOO_LARGE: "PartitionConfig", prospects.Outlook.STRANDED: "ReqNodeNotAvail"}
 
 
@@ -75,14 +65,11 @@ def complete(world: World, ask: state.RequestedJob, values: requested_job.Values
     nodes = max(ask.minimum_nodes, 1 if _minimum_given(values) else len(ask.required))
     tasks = ask.tasks if ask.tasks_given else max(ask.tasks, nodes)
     cpus = tasks * ask.cpus_per_task if "minimum_cpus" not in values else ask.minimum_cpus
-    texts = {**ask.texts, **_compressed(ask)}
-    return dataclasses.replace(ask, minimum_nodes=nodes, tasks=tasks, minimum_cpus=cpus, texts=texts)
-
-
-def _compressed(ask: state.RequestedJob) -> dict[str, str]:
-    """Node lists are shown compressed after a submit, and as written after an update."""
+    # Node lists are shown compressed after a submit, and as written after an update.
     lists = {"required_nodes": ask.required, "excluded_nodes": ask.excluded}
-    return {name: hostlist.compress(nodes) for name, nodes in lists.items() if nodes}
+    compressed = {name: hostlist.compress(listed) for name, listed in lists.items() if listed}
+    texts = {**ask.texts, **compressed}
+    return dataclasses.replace(ask, minimum_nodes=nodes, tasks=tasks, minimum_cpus=cpus, texts=texts)
 
 
 def _default_minutes(world: World, ask: state.RequestedJob) -> int | None:

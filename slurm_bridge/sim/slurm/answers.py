@@ -45,7 +45,11 @@ def job(world: World, record: state.SlurmJob, version: str) -> Json:
         "state_description": record.description,
         "state_reason": record.reason,
     }
-    return _of_version(answer, version)
+    if version < _NEWEST:
+        for name in shapes.JOB_LACKS[version]:
+            answer.pop(name, None)
+        answer.update(shapes.JOB_INSTEAD)
+    return answer
 
 
 _TEXTS = (
@@ -56,13 +60,12 @@ _TEXTS = (
 
 def state_words(record: state.SlurmJob) -> list[str]:
     """The base state and the flags beside it."""
-    beside = [word for word, there in _beside(record) if there]
-    return [record.state, *beside]
-
-
-def _beside(record: state.SlurmJob) -> tuple[tuple[str, bool], ...]:
-    deleted = record.pending and record.reason == state.RESERVATION_DELETED
-    return ("CONFIGURING", record.configuring), ("RESV_DEL_HOLD", deleted)
+    words = [record.state]
+    if record.configuring:
+        words.append("CONFIGURING")
+    if record.pending and record.reason == state.RESERVATION_DELETED:
+        words.append("RESV_DEL_HOLD")
+    return words
 
 
 def job_state(record: state.SlurmJob) -> Json:
@@ -83,7 +86,7 @@ def allocation(world: World, record: state.SlurmJob) -> list[Json]:
             "sockets_per_node": 1,
             "cores_per_socket": _cores(world, share),
             "mem_alloc": share.memory_mib,
-            "core_bitmap": _bitmap(share.cores, _cores(world, share)),
+            "core_bitmap": f"0x{sum(1 << core for core in share.cores):0{-(-_cores(world, share) // 4)}X}",
             "channel": shapes.UNSET,
             "gres": [
                 {"name": name, "type": kind, "count": _shown(share, name, kind), "index": None} for name, kind in kinds
@@ -116,7 +119,12 @@ def _times(world: World, record: state.SlurmJob) -> Json:
 def _size(world: World, record: state.SlurmJob) -> Json:
     ask, grant = record.ask, record.grant
     cpus = grant.cpus if grant else ask.minimum_cpus
-    nodes = len(grant.shares) if grant else _fewest_nodes(world, ask)
+    if grant:
+        nodes = len(grant.shares)
+    else:
+        sizes = [world.nodes[name].cpus for part in ask.partitions for name in _nodes_of(world, part)]
+        nodes = max(ask.minimum_nodes, -(-ask.minimum_cpus // max(sizes, default=1)))
+    gres = grant.shares if grant and any(share.gres for share in grant.shares) else ()
     granted = tres.write(cpus=cpus, mib=sum(share.memory_mib for share in grant.shares), nodes=nodes) if grant else ""
     return {
         "billable_tres": {"set": grant is not None, "infinite": False, "number": float(cpus if grant else 0)},
@@ -129,7 +137,7 @@ def _size(world: World, record: state.SlurmJob) -> Json:
         "memory_per_cpu": _memory(ask, state.MemoryPer.CPU),
         "memory_per_node": _memory(ask, state.MemoryPer.NODE),
         "nodes": hostlist.compress(grant.nodes) if grant else "",
-        "gres_detail": _gres_detail(grant) if grant else [],
+        "gres_detail": [None if share.hidden else tres.details(share.gres) for share in gres],
         "job_resources": _resources(world, grant) if grant else None,
         "tres_req_str": _requested(world, ask),
         "tres_alloc_str": granted,
@@ -140,11 +148,6 @@ def _memory(ask: state.RequestedJob, per: state.MemoryPer) -> Json:
     if ask.memory_per is per and (ask.memory_given or per is state.MemoryPer.NODE):
         return number(ask.memory_mib)
     return shapes.UNSET
-
-
-def _fewest_nodes(world: World, ask: state.RequestedJob) -> int:
-    sizes = [world.nodes[name].cpus for part in ask.partitions for name in _nodes_of(world, part)]
-    return max(ask.minimum_nodes, -(-ask.minimum_cpus // max(sizes, default=1)))
 
 
 def _nodes_of(world: World, name: str) -> Sequence[str]:
@@ -215,12 +218,6 @@ def _flags(record: state.SlurmJob) -> Iterator[str]:
         yield "JOB_IMPLICIT_MAX_NODES"
 
 
-def _gres_detail(grant: state.Grant) -> list[str | None]:
-    if not any(share.gres for share in grant.shares):
-        return []
-    return [None if share.hidden else tres.details(share.gres) for share in grant.shares]
-
-
 def _shown(share: state.Share, name: str, kind: str) -> int:
     return 0 if share.hidden else sum(part.count for part in share.gres if (part.name, part.type) == (name, kind))
 
@@ -228,10 +225,6 @@ def _shown(share: state.Share, name: str, kind: str) -> int:
 def _cores(world: World, share: state.Share) -> int:
     found = world.nodes.get(share.node)
     return found.cpus // found.threads_per_core if found else share.cpus
-
-
-def _bitmap(cores: Sequence[int], size: int) -> str:
-    return f"0x{sum(1 << core for core in cores):0{-(-size // 4)}X}"
 
 
 def _resources(world: World, grant: state.Grant) -> Json:
@@ -263,11 +256,3 @@ def _share(world: World, index: int, share: state.Share) -> Json:
         "memory": {"used": 0, "allocated": share.memory_mib},
         "sockets": [{"index": 0, "cores": [_CORE[core in taken][core] for core in range(_cores(world, share))]}],
     }
-
-
-def _of_version(answer: Json, version: str) -> Json:
-    if version < _NEWEST:
-        for name in shapes.JOB_LACKS[version]:
-            answer.pop(name, None)
-        answer.update(shapes.JOB_INSTEAD)
-    return answer

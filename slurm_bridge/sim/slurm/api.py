@@ -13,7 +13,6 @@ from slurm_bridge.sim.slurm import (
     node_updates,
     queries,
     replies,
-    requeue,
     reservations,
     submission,
     updates,
@@ -46,8 +45,8 @@ ROUTES = (
     Route(method="GET", pattern="job/{job_id}", name="job", verb=queries.job),
     Route(method="POST", pattern="job/{job_id}", name="update", verb=updates.update),
     Route(method="DELETE", pattern="job/{job_id}", name="cancel", verb=cancellation.cancel),
-    Route(method="GET", pattern="job/{job_id}/requeue", name="requeue", verb=requeue.requeue, since="v0.0.45"),
-    Route(method="POST", pattern="jobs/requeue", name="requeue", verb=requeue.requeue_many, since="v0.0.45"),
+    Route(method="GET", pattern="job/{job_id}/requeue", name="requeue", verb=cancellation.requeue, since="v0.0.45"),
+    Route(method="POST", pattern="jobs/requeue", name="requeue", verb=cancellation.requeue_many, since="v0.0.45"),
     Route(
         method="GET",
         pattern="resources/{job_id}",
@@ -89,6 +88,20 @@ class FoundRoute:
     route: Route
     version: str
     params: Mapping[str, str]
+
+
+def caller(headers: Mapping[str, str], tokens: Mapping[str, str], operators: frozenset[str]) -> str | None:
+    """The name of the user. The token is in a header of its own or a bearer token.
+
+    None without a token: slurmrestd refuses that (401) before it asks slurmctld. Empty for a token that slurmctld does
+    not accept: slurmrestd learns that by asking (511, and 200 on ping). Only an operator may act for another user.
+    """
+    token = headers.get("x-slurm-user-token") or headers.get("authorization", "").removeprefix("Bearer ")
+    if not token:
+        return None
+    owner = tokens.get(token, "")
+    wanted = headers.get("x-slurm-user-name") or owner
+    return wanted if owner and (wanted == owner or owner in operators) else ""
 
 
 def find(request: Request, versions: tuple[str, ...]) -> FoundRoute | None:

@@ -1,4 +1,7 @@
-"""DELETE job/{id} and DELETE jobs/: ends jobs, and answers 200 also for jobs that could not be ended."""
+"""DELETE job/{id} and DELETE jobs/: ends jobs, and answers 200 also for jobs that could not be ended.
+
+A requeue is refused for every job here, because external jobs are no batch jobs.
+"""
 
 import dataclasses
 from collections.abc import Iterator, Sequence
@@ -73,15 +76,10 @@ def _kill_one(call: SlurmCall, job_id: str, signal: str) -> Iterator[dict[str, A
     for member in (member for member in family if not member.over):
         if signal in _KILL or member.pending:
             call.world.end(member, "CANCELLED")
-        else:
-            _signal(call, member)
-
-
-def _signal(call: SlurmCall, job: state.SlurmJob) -> None:
-    """No process takes the signal: Slurm believes that the node has failed."""
-    if call.world.config.poison_on_signal and job.grant is not None:
-        for name in job.grant.nodes:
-            call.world.put_node(dataclasses.replace(call.world.nodes[name], responding=False))
+        elif call.world.config.poison_on_signal and member.grant is not None:
+            # No process takes the signal: Slurm believes that the node has failed.
+            for name in member.grant.nodes:
+                call.world.put_node(dataclasses.replace(call.world.nodes[name], responding=False))
 
 
 def _step(job: state.SlurmJob) -> str:
@@ -96,3 +94,15 @@ def _line(number: int, step: str, job: state.SlurmJob | None = None) -> dict[str
         "job_id": shapes.UNSET if job is None else shapes.number(job.job_id),
         "federation": {"sibling": ""},
     }
+
+
+def requeue(call: SlurmCall) -> replies.SlurmReply:
+    """GET job/{id}/requeue."""
+    number = 2017 if call.job() is None else 2039
+    return replies.refusal(number, f"Requeue JobID={call.params['job_id']} failed", "op_handler_job_requeue")
+
+
+def requeue_many(call: SlurmCall) -> replies.SlurmReply:
+    """POST jobs/requeue."""
+    ids = ",".join(str(job_id) for job_id in call.fields.get("jobs", []))
+    return replies.refusal(2039, f"Requeue JobId={ids} failed", "op_handler_jobs_requeue")

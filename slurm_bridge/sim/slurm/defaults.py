@@ -4,7 +4,7 @@ plain | smt (two threads per core) | gpu (untyped) | v100 | a100 | mapped (anoth
 """
 
 import dataclasses
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 
 from slurm_bridge.sim.slurm import state
 
@@ -33,6 +33,9 @@ _KINDS = (
 def nodes(count: int = 20, *, cpus: int = 64, memory_mib: int = 256_000, gpus: int = 8) -> tuple[state.Node, ...]:
     """Machines ext001, ext002, … in racks and blocks."""
     width = max(3, len(str(count)))
+    counts = {kind.name: count * kind.percent // 100 for kind in _KINDS}
+    counts["plain"] = count - sum(counts.values())
+    kinds = (kind for kind in _KINDS for _ in range(counts[kind.name]))
     rack, block = (5, 4) if count <= 100 else (20, 10)  # noqa: PLR2004 - as in the local cluster
     return tuple(
         state.Node(
@@ -40,12 +43,12 @@ def nodes(count: int = 20, *, cpus: int = 64, memory_mib: int = 256_000, gpus: i
             cpus=cpus,
             threads_per_core=kind.threads_per_core,
             memory_mib=memory_mib,
-            gres=_gpus(kind, gpus),
+            gres=() if kind.gpu_type is None else (state.Gres(name="gpu", type=kind.gpu_type, count=gpus),),
             features=(kind.name, f"rack{(number - 1) // rack + 1}", f"block{(number - 1) // block + 1}"),
             switch=f"rack{(number - 1) // rack + 1}",
             block=f"block{(number - 1) // block + 1}",
         )
-        for number, kind in enumerate(_kinds(count), start=1)
+        for number, kind in enumerate(kinds, start=1)
     )
 
 
@@ -76,13 +79,3 @@ def reservations(machines: Sequence[state.Node]) -> tuple[state.Reservation, ...
 
 def _with_feature(machines: Sequence[state.Node], feature: str) -> tuple[str, ...]:
     return tuple(node.name for node in machines if feature in node.features)
-
-
-def _kinds(count: int) -> Iterator[_NodeKind]:
-    counts = {kind.name: count * kind.percent // 100 for kind in _KINDS}
-    counts["plain"] = count - sum(counts.values())
-    return (kind for kind in _KINDS for _ in range(counts[kind.name]))
-
-
-def _gpus(kind: _NodeKind, count: int) -> tuple[state.Gres, ...]:
-    return () if kind.gpu_type is None else (state.Gres(name="gpu", type=kind.gpu_type, count=count),)

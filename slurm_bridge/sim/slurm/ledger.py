@@ -85,23 +85,21 @@ class FreeResources:
         """A job ends, or releases some nodes."""
         for share in shares:
             free = self._free.get(share.node)
-            if free is not None:
-                self._give(free, share)
+            if free is None:
+                continue  # the node was removed
+            free.cpus += share.cpus
+            free.memory_mib += share.memory_mib
+            free.cores &= ~_bits(share.cores)
+            free.jobs -= 1
+            if not share.hidden:
+                for part in share.gres:
+                    free.gres[part.name, part.type] += part.count
 
     def recount(self, nodes: Mapping[str, state.Node], grants: Iterable[state.Grant]) -> None:
         """Count everything again from the running jobs: lost GPUs are found."""
         self._free = {name: everything(node) for name, node in nodes.items()}
         for grant in grants:
             self.take(grant)
-
-    def _give(self, free: Free, share: state.Share) -> None:
-        free.cpus += share.cpus
-        free.memory_mib += share.memory_mib
-        free.cores &= ~_bits(share.cores)
-        free.jobs -= 1
-        if not share.hidden:
-            for part in share.gres:
-                free.gres[part.name, part.type] += part.count
 
 
 def free_cores(taken: int) -> Iterator[int]:

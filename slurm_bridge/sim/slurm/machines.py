@@ -1,6 +1,6 @@
 """Nodes, partitions, reservations and licenses in the JSON of slurmrestd, in the form of each API version."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 
 from slurm_bridge.model import hostlist
 from slurm_bridge.sim.slurm import ledger, shapes, state, tres
@@ -52,18 +52,38 @@ def partition(world: World, record: state.Partition, version: str) -> Json:
     """One partition in full."""
     nodes = [world.nodes[name] for name in record.nodes if name in world.nodes]
     cpus, newest = sum(item.cpus for item in nodes), version >= _NEWEST
+    default, maximum = record.default_minutes, record.maximum_minutes
+    shares = 0 if newest or record.exclusive else 1
+    total = tres.write(cpus=cpus, mib=sum(item.memory_mib for item in nodes), nodes=len(nodes))
     extra: Json = {"exclusive": "NODE" if record.exclusive else "NO", "oversubscribe": "NO"} if newest else {}
     answer: Json = {
         **shapes.PARTITION,
         "name": record.name,
         "nodes": {"allowed_allocation": "", "configured": hostlist.compress(record.nodes), "total": len(nodes)},
-        "tres": {"billing_weights": "", "configured": _partition_tres(nodes)},
+        "tres": {"billing_weights": "", "configured": total},
         "select_type": ["NONE"] if newest else [],
         "cpus": {"task_binding": [] if newest else 0, "total": cpus},
-        "defaults": _partition_defaults(record),
+        "defaults": {
+            "memory_per_cpu": 0,
+            "partition_memory_per_cpu": shapes.UNSET,
+            "partition_memory_per_node": shapes.ZERO,
+            "time": shapes.UNSET if default is None else number(default),
+            "job": "",
+        },
         "partition": {**extra, "state": [record.state]},
         "grace_time": record.grace_seconds,
-        "maximums": _partition_maximums(record, shares=0 if newest or record.exclusive else 1),
+        "maximums": {
+            "cpus_per_node": shapes.INFINITE,
+            "cpus_per_socket": shapes.INFINITE,
+            "memory_per_cpu": 0,
+            "partition_memory_per_cpu": shapes.UNSET,
+            "partition_memory_per_node": shapes.ZERO,
+            "nodes": shapes.INFINITE,
+            "shares": shares,
+            "oversubscribe": {"jobs": shares, "flags": []},
+            "time": shapes.INFINITE if maximum is None else number(maximum),
+            "over_time_limit": shapes.UNSET,
+        },
         "priority": {"job_factor": 1, "tier": record.priority},
         "topology": record.topology,
     }
@@ -122,36 +142,3 @@ def _node_words(world: World, record: state.Node, version: str) -> Iterator[str]
         yield "RESERVED"
     if free.cpus and any(record.name in plan.nodes for plan in world.plans.values()):
         yield "PLANNED"
-
-
-def _partition_tres(nodes: Sequence[state.Node]) -> str:
-    return tres.write(
-        cpus=sum(item.cpus for item in nodes), mib=sum(item.memory_mib for item in nodes), nodes=len(nodes)
-    )
-
-
-def _partition_defaults(record: state.Partition) -> Json:
-    minutes = record.default_minutes
-    return {
-        "memory_per_cpu": 0,
-        "partition_memory_per_cpu": shapes.UNSET,
-        "partition_memory_per_node": shapes.ZERO,
-        "time": shapes.UNSET if minutes is None else number(minutes),
-        "job": "",
-    }
-
-
-def _partition_maximums(record: state.Partition, *, shares: int) -> Json:
-    minutes = record.maximum_minutes
-    return {
-        "cpus_per_node": shapes.INFINITE,
-        "cpus_per_socket": shapes.INFINITE,
-        "memory_per_cpu": 0,
-        "partition_memory_per_cpu": shapes.UNSET,
-        "partition_memory_per_node": shapes.ZERO,
-        "nodes": shapes.INFINITE,
-        "shares": shares,
-        "oversubscribe": {"jobs": shares, "flags": []},
-        "time": shapes.INFINITE if minutes is None else number(minutes),
-        "over_time_limit": shapes.UNSET,
-    }

@@ -1,13 +1,15 @@
-"""A whole pocket Slurm: the world, the routes to it, and the control for tests."""
+"""A whole pocket Slurm: the world, the routes to it, the control for tests, and the server in real time."""
 
 import threading
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
 import msgspec
 
 from slurm_bridge.ports import Clock
 from slurm_bridge.runtime import clock as clocks
-from slurm_bridge.sim.slurm import api, control, defaults, failures, replies, schedule, state, tokens
+from slurm_bridge.sim import faults as faults_
+from slurm_bridge.sim import http, runner
+from slurm_bridge.sim.slurm import api, control, defaults, failures, replies, schedule, state
 from slurm_bridge.sim.slurm.call import SlurmCall
 from slurm_bridge.sim.slurm.world import World
 from slurm_bridge.sim.wire import Request, Response
@@ -45,7 +47,6 @@ class PocketSlurm:
         self.tokens = dict(TOKENS if tokens is None else tokens)
         self.lock = threading.RLock()
         self.control = control.Control(self.world, self.lock)
-        self.on_change: Callable[[], object] = _nothing
 
     @property
     def secret(self) -> str:
@@ -62,8 +63,8 @@ class PocketSlurm:
     def handler(self, request: Request) -> Response:
         """Answer one request; called by `sim.http.Server`."""
         config = self.world.config
-        identity = tokens.identify(request.headers, self.tokens, config.operators)
-        if isinstance(identity, tokens.NoToken):
+        caller = api.caller(request.headers, self.tokens, config.operators)
+        if caller is None:
             return replies.encode(replies.NO_CREDENTIALS, {})
         if request.path == "/openapi/v3":
             return Response(body=msgspec.json.encode(api.document(config.release, config.versions)))
@@ -72,38 +73,30 @@ class PocketSlurm:
         found = api.find(request, config.versions)
         if found is None:
             return replies.encode(replies.NOWHERE, {})
-        reply = api.misread(found) or self._answer(request, found, identity)
-        return replies.encode(reply, self._meta(found.version, identity))
+        reply = api.misread(found) or self._answer(request, found, caller)
+        return replies.encode(reply, self._meta(found.version, caller or config.default_user))
 
-    def _answer(
-        self, request: Request, found: api.FoundRoute, identity: tokens.InvalidToken | tokens.User
-    ) -> replies.SlurmReply | replies.Plain:
+    def _answer(self, request: Request, found: api.FoundRoute, caller: str) -> replies.SlurmReply | replies.Plain:
         body = api.decode(request)
         if isinstance(body, (replies.Plain, replies.SlurmReply)):
             return body
         call = SlurmCall(
             world=self.world,
             version=found.version,
-            caller=identity.name if isinstance(identity, tokens.User) else "",
+            caller=caller,
             params=found.params,
             query=request.query,
             body=body,
         )
-        if isinstance(identity, tokens.InvalidToken):
+        if not caller:
             return failures.answer(found.route.name, call, failures.WRONG_TOKEN)
         if self.control.outage is not None:
             return self._fail(found.route, call, self.control.outage)
-        return self._act(found.route, call)
-
-    def _act(self, route: api.Route, call: SlurmCall) -> replies.SlurmReply | replies.Plain:
-        if route.name == "cancel" and self._deadlocks(call):
+        if found.route.name == "cancel" and self._deadlocks(call):
             self.control.hang()
-            return self._fail(route, call, failures.HUNG)
+            return self._fail(found.route, call, failures.HUNG)
         with self.lock:
-            reply = route.verb(call)
-        if route.method != "GET":
-            self.on_change()
-        return reply
+            return found.route.verb(call)
 
     def _fail(self, route: api.Route, call: SlurmCall, outage: int) -> replies.SlurmReply:
         """A hung slurmctld executes the request when it wakes up, long after slurmrestd has given up."""
@@ -122,10 +115,9 @@ class PocketSlurm:
         jobs = [self.world.jobs.get(int(str(job_id).partition("+")[0])) for job_id in ids]
         return any(job is not None and job.user != call.caller and not job.over for job in jobs)
 
-    def _meta(self, version: str, identity: tokens.Identity) -> dict[str, object]:
+    def _meta(self, version: str, user: str) -> dict[str, object]:
         config = self.world.config
         major, minor, micro = config.release.split(".")
-        user = identity.name if isinstance(identity, tokens.User) else config.default_user
         return {
             "plugin": {
                 "type": "openapi/slurmctld",
@@ -143,5 +135,14 @@ class PocketSlurm:
         }
 
 
-def _nothing() -> None:
-    """Ignores changes; a server with a ticker replaces it."""
+class PocketSlurmServer(runner.RunningServer):
+    """Serves a pocket Slurm; jobs start within `period` of their submission."""
+
+    def __init__(self, slurm: PocketSlurm, *, faults: faults_.Faults | None = None, period: float = 0.02) -> None:
+        self.slurm = slurm
+        self._period = period
+        super().__init__(http.Server(slurm.handler, faults=faults), self._tick, name="pocket-slurm")
+
+    def _tick(self, stopping: threading.Event) -> None:
+        while not stopping.wait(self._period):
+            self.slurm.tick()

@@ -18,14 +18,14 @@ class Outlook(enum.Enum):
     GOOD = "it fits once others have ended"
 
 
-def best(world: World, ask: state.RequestedJob, *, external: bool = True, user: str = "") -> Outlook:
+def best(world: World, ask: state.RequestedJob, *, external: bool = True) -> Outlook:
     """The best result among the job's partitions."""
     partitions = (world.partitions[name] for name in ask.partitions if name in world.partitions)
-    looks = [_look(world, ask, partition, external=external, user=user) for partition in partitions]
+    looks = [_look(world, ask, partition, external=external) for partition in partitions]
     return max(looks, key=list(Outlook).index, default=Outlook.NEVER)
 
 
-def _look(world: World, ask: state.RequestedJob, partition: state.Partition, *, external: bool, user: str) -> Outlook:
+def _look(world: World, ask: state.RequestedJob, partition: state.Partition, *, external: bool) -> Outlook:
     if ask.minimum_nodes > len(partition.nodes) or not _enough_cpus(world, ask, partition):
         return Outlook.TOO_LARGE
 
@@ -56,8 +56,11 @@ def _fits(
 ) -> bool:
     if partition.has_blocks and _blocks_apart(world, ask, partition):
         return False
-    if not ask.candidates and not _all_suit(world, ask, partition, suits):
-        return False
+    if not ask.candidates:
+        # Every required node matches; most jobs require none.
+        for name in ask.required:
+            if name not in partition.nodes or name not in world.nodes or not suits(world.nodes[name]):
+                return False
     excluded = set(ask.excluded)
     expressions = [features.parse(text) for text in features.alternatives(ask.constraints)]
     room = (
@@ -78,10 +81,3 @@ def _blocks_apart(world: World, ask: state.RequestedJob, partition: state.Partit
     sizes = collections.Counter(world.nodes[name].block for name in partition.nodes)
     apart = {world.nodes[name].block for name in ask.required if name in world.nodes}
     return not ask.candidates and len(apart) > -(-ask.minimum_nodes // max(sizes.values(), default=1))
-
-
-def _all_suit(
-    world: World, ask: state.RequestedJob, partition: state.Partition, suits: Callable[[state.Node], bool]
-) -> bool:
-    """Every required node matches; most jobs require none."""
-    return all(name in partition.nodes and name in world.nodes and suits(world.nodes[name]) for name in ask.required)

@@ -9,9 +9,9 @@ from slurm_bridge.sim.slurm.replies import Plain, SlurmReply, Warn
 from slurm_bridge.sim.slurm.shapes import number
 
 
-def ping_answer(version: str, *, responding: bool, status: str, latency: int = 500) -> SlurmReply:
+def ping_answer(version: str, *, responding: bool, status: str) -> SlurmReply:
     """Always 200: the body says whether slurmctld answers."""
-    line: dict[str, Any] = {"hostname": "slurm", "responding": responding, "latency": latency, "primary": True}
+    line: dict[str, Any] = {"hostname": "slurm", "responding": responding, "latency": 500, "primary": True}
     if version >= "v0.0.45":
         line["status"] = status
     else:
@@ -52,18 +52,14 @@ def job(call: SlurmCall) -> SlurmReply:
 
 
 def _job_list(call: SlurmCall, found: list[state.SlurmJob], *, updated: float) -> dict[str, Any]:
+    # Any flag but DETAIL leaves out the details of the allocation.
+    flags = call.query.get("flags", ["DETAIL"])
+    details: dict[str, Any] = {} if "DETAIL" in flags else {"gres_detail": [], "job_resources": None}
     return {
-        "jobs": [_record(call, record) for record in found],
+        "jobs": [{**answers.job(call.world, record, call.version), **details} for record in found],
         "last_backfill": number(call.world.last_pass if updated else 0),
         "last_update": number(updated),
     }
-
-
-def _record(call: SlurmCall, record: state.SlurmJob) -> dict[str, Any]:
-    """Any flag but DETAIL leaves out the details of the allocation."""
-    flags = call.query.get("flags", ["DETAIL"])
-    details: dict[str, Any] = {} if "DETAIL" in flags else {"gres_detail": [], "job_resources": None}
-    return {**answers.job(call.world, record, call.version), **details}
 
 
 def job_states(call: SlurmCall) -> SlurmReply | Plain:

@@ -46,22 +46,14 @@ def _tasks(count: int) -> Changes:
     return {"tasks": count, "tasks_given": True} if count > 0 else {}
 
 
-def _cpus_per_task(count: int) -> Changes:
-    return {"cpus_per_task": count} if count > 0 else {}
-
-
-def _minimum_cpus(count: int) -> Changes:
-    return {"minimum_cpus": count} if count > 0 else {}
+def _positive(attribute: str) -> Callable[[int], Changes]:
+    return lambda count: {attribute: count} if count > 0 else {}
 
 
 def _nodes(text: str) -> Changes:
     """`4` is exactly four, `1-8` a range."""
     low, _, high = text.partition("-")
     return {"minimum_nodes": int(low), "maximum_nodes": int(high or low)}
-
-
-def _minimum_nodes(count: int) -> Changes:
-    return {"minimum_nodes": count} if count > 0 else {}
 
 
 def _maximum_nodes(count: int) -> Changes:
@@ -113,10 +105,10 @@ def _flags(words: list[str]) -> Changes:
 #: The order matters if two fields have the same effect: minimum_nodes and maximum_nodes override nodes.
 _CHANGES: Mapping[str, Callable[[Any], Changes]] = {
     "tasks": _tasks,
-    "cpus_per_task": _cpus_per_task,
-    "minimum_cpus": _minimum_cpus,
+    "cpus_per_task": _positive("cpus_per_task"),
+    "minimum_cpus": _positive("minimum_cpus"),
     "nodes": _nodes,
-    "minimum_nodes": _minimum_nodes,
+    "minimum_nodes": _positive("minimum_nodes"),
     "maximum_nodes": _maximum_nodes,
     "memory_per_node": _memory(state.MemoryPer.NODE),
     "memory_per_cpu": _memory(state.MemoryPer.CPU),

@@ -24,6 +24,9 @@ _UNAVAILABLE = "ReqNodeNotAvail, May be reserved for other job"
 #: The reason given at submit stands this long before the scheduler sets its own.
 _FRESH_SECONDS = 1.0
 
+#: The reasons of jobs that may start because time has passed.
+_AGEING = ("BeginTime", "PartitionConfig", "ReqNodeNotAvail")
+
 _HOPELESS = {
     prospects.Outlook.NEVER: ("BadConstraints", ""),
     prospects.Outlook.TOO_LARGE: ("PartitionConfig", ""),
@@ -40,7 +43,9 @@ def tick(world: World) -> None:
     world.forget_old()
     if not world.paused:
         world.last_pass = world.now
-        if world.dirty or _time_alone_matters(world):
+        # Jobs become eligible and reservations begin at certain times; checking once a second is enough.
+        late = world.now >= world.last_look + _FRESH_SECONDS
+        if world.dirty or (late and any(world.jobs[job_id].reason in _AGEING for job_id in world.pending)):
             world.dirty = False
             world.last_look = world.now
             SchedulingPass(world).run()
@@ -133,7 +138,10 @@ class SchedulingPass:
                 nodes[:] = [node for node in nodes if node.name not in full]
 
     def _wait(self, job: state.SlurmJob) -> None:
-        outlook = self._outlook(job)
+        key = job.ask.shape
+        if key not in self._outlooks:
+            self._outlooks[key] = prospects.best(self._world, job.ask)
+        outlook = self._outlooks[key]
         if outlook is not prospects.Outlook.GOOD:  # so no job waits behind it
             self._world.explain(job, *_HOPELESS[outlook])
             return
@@ -145,22 +153,16 @@ class SchedulingPass:
             if plan is not None:
                 self._plans[job.job_id] = plan
 
-    def _outlook(self, job: state.SlurmJob) -> prospects.Outlook:
-        key = job.ask.shape
-        if key not in self._outlooks:
-            self._outlooks[key] = prospects.best(self._world, job.ask)
-        return self._outlooks[key]
-
     def _find(self, job: state.SlurmJob) -> state.Grant | None:
         for name in job.ask.partitions:
             if _partition_obstacle(job, self._world.partitions.get(name)) is not None:
                 continue
             grant = select.choose(job.ask, self._ground(job, name))
-            if grant is not None and self._delays_nobody(job, grant):
+            if grant is not None and self._respects_plans(job, grant):
                 return grant
         return None
 
-    def _delays_nobody(self, job: state.SlurmJob, grant: state.Grant) -> bool:
+    def _respects_plans(self, job: state.SlurmJob, grant: state.Grant) -> bool:
         """A later job may start first only if the planned jobs do not need its nodes, or it ends before they do."""
         end = float("inf") if job.ask.minutes is None else self._world.now + job.ask.minutes * 60
         return all(end <= plan.start or not set(plan.nodes) & set(grant.nodes) for plan in self._plans.values())
@@ -186,15 +188,11 @@ class SchedulingPass:
         if None not in reasons:
             fresh = job.reason == "PartitionConfig" and self._world.now < job.submitted + _FRESH_SECONDS
             return (job.reason if fresh else reasons[0] or ""), ""
-        return self._missing_node(job)
-
-    def _missing_node(self, job: state.SlurmJob) -> tuple[str, str] | None:
-        """A required node that is not available."""
         ask = job.ask
         if not ask.required or ask.candidates:
             return None
         nodes = [self._world.nodes.get(name) for name in ask.required]
-        closed = self._world.closed_nodes(job.ask.reservation)
+        closed = self._world.closed_nodes(ask.reservation)
         if all(node is not None and node.usable and node.name not in closed for node in nodes):
             return None
         return "ReqNodeNotAvail", _UNAVAILABLE
@@ -240,26 +238,12 @@ def _close_reservations(world: World) -> None:
         world.unreserve(reservation.name)
         for job in [world.jobs[job_id] for job_id in world.pending]:
             if job.ask.reservation == reservation.name:
-                world.put(_left_by(reservation, job))
+                left = dataclasses.replace(job, ask=dataclasses.replace(job.ask, reservation=""))
+                if "NO_HOLD_JOBS_AFTER_END" not in reservation.flags:
+                    left = dataclasses.replace(left, priority=0, reason=state.RESERVATION_DELETED)
+                world.put(left)
         if "FLEX" not in reservation.flags:
             running = [world.jobs[job_id] for job_id in world.running]
             for job in running:
                 if job.ask.reservation == reservation.name:
                     world.end(job, "TIMEOUT", reason="TimeLimit")
-
-
-def _left_by(reservation: state.Reservation, job: state.SlurmJob) -> state.SlurmJob:
-    left = dataclasses.replace(job, ask=dataclasses.replace(job.ask, reservation=""))
-    if "NO_HOLD_JOBS_AFTER_END" in reservation.flags:
-        return left
-    return dataclasses.replace(left, priority=0, reason=state.RESERVATION_DELETED)
-
-
-def _time_alone_matters(world: World) -> bool:
-    """Jobs become eligible and reservations begin at certain times; checking once a second is enough."""
-    if world.now < world.last_look + _FRESH_SECONDS:
-        return False
-    return any(world.jobs[job_id].reason in _AGEING for job_id in world.pending)
-
-
-_AGEING = ("BeginTime", "PartitionConfig", "ReqNodeNotAvail")

@@ -48,7 +48,10 @@ def choose(ask: state.RequestedJob, ground: NodeChoice) -> state.Grant | None:
         places = _places(ask, _candidates(ask, ground, expression), ground.free, whole=whole)
         counts = _in_blocks(ask, places) if ground.partition.has_blocks else _spread(ask, places)
         if counts:
-            return _grant(ask, counts, partition=ground.partition.name, whole=whole)
+            left = {(wanted.name, wanted.type): wanted.count for wanted in ask.gres_per_job}
+            shares = [_share(ask, place, tasks, left, whole=whole) for place, tasks in counts]
+            ordered = tuple(sorted(shares, key=lambda share: share.node))
+            return state.Grant(shares=ordered, partition=ground.partition.name, whole=whole)
     return None
 
 
@@ -61,15 +64,14 @@ def units(ask: state.RequestedJob) -> int:
 
 def capacity(ask: state.RequestedJob, node: state.Node, free: ledger.Free, *, whole: bool) -> int:
     """How many tasks of the job this node can take."""
-    if whole and (free.jobs or free.gres != ledger.everything(node).gres or not _whole_memory(ask, node, free)):
-        return 0
+    if whole:
+        if free.jobs or free.gres != ledger.everything(node).gres:
+            return 0
+        # On a node that is not shared every cpu, or GPU, counts with its memory.
+        if ask.memory_given and _memory(ask, node, node.cpus, node.gres) > free.memory_mib:
+            return 0
     limits = (free.cpus // ask.cpus_per_task, _by_memory(ask, node, free), *_by_gres(ask, free))
     return max(0, min(limits))
-
-
-def _whole_memory(ask: state.RequestedJob, node: state.Node, free: ledger.Free) -> bool:
-    """On a node that is not shared every cpu, or GPU, counts with its memory."""
-    return not ask.memory_given or _memory(ask, node, node.cpus, node.gres) <= free.memory_mib
 
 
 def _by_memory(ask: state.RequestedJob, node: state.Node, free: ledger.Free) -> int:
@@ -196,12 +198,6 @@ def _fill(places: list[NodeOffer], wanted: int, least: int) -> list[tuple[NodeOf
 
 def _job_gres_fits(ask: state.RequestedJob, places: Sequence[NodeOffer]) -> bool:
     return all(sum(place.free.count(wanted) for place in places) >= wanted.count for wanted in ask.gres_per_job)
-
-
-def _grant(ask: state.RequestedJob, counts: list[tuple[NodeOffer, int]], *, partition: str, whole: bool) -> state.Grant:
-    left = {(wanted.name, wanted.type): wanted.count for wanted in ask.gres_per_job}
-    shares = [_share(ask, place, tasks, left, whole=whole) for place, tasks in counts]
-    return state.Grant(shares=tuple(sorted(shares, key=lambda share: share.node)), partition=partition, whole=whole)
 
 
 def _share(

@@ -50,7 +50,10 @@ def _single(call: SlurmCall, job: Any, script: Any) -> SlurmReply:
     if isinstance(outcome, Error):
         mine = (outcome,) if outcome.number == _UNKNOWN_USER else (*reading.errors, outcome)
         return SlurmReply(errors=mine, warnings=reading.warnings)
-    return _accepted(outcome, reading, _waits_because(outcome))
+    # An error beside a job id: the job exists all the same.
+    warnings = [*reading.warnings, *_waiting("Job", outcome, _SINGLE)]
+    answer = {"job_id": outcome.job_id, "step_id": "batch", "job_submit_user_msg": ""}
+    return SlurmReply(fields=answer, errors=reading.errors, warnings=warnings)
 
 
 def _make_single(call: SlurmCall, values: Mapping[str, Any], script: Any) -> state.SlurmJob | Error:
@@ -64,22 +67,12 @@ def _make_single(call: SlurmCall, values: Mapping[str, Any], script: Any) -> sta
     return Error(outcome, "Batch job submission failed", _SINGLE) if isinstance(outcome, int) else outcome
 
 
-def _accepted(job: state.SlurmJob, reading: fields.ReadFields, warning: int) -> SlurmReply:
-    """An error beside a job id: the job exists all the same."""
-    warnings = [*reading.warnings, *_waiting("Job", warning, _SINGLE)]
-    answer = {"job_id": job.job_id, "step_id": "batch", "job_submit_user_msg": ""}
-    return SlurmReply(fields=answer, errors=reading.errors, warnings=warnings)
-
-
-def _waiting(what: str, warning: int, source: str) -> list[Warn]:
+def _waiting(what: str, job: state.SlurmJob, source: str) -> list[Warn]:
+    warning = 2042 if job.held else _WARNED.get(job.reason, 0)
     if not warning:
         return []
     text = _NOT_NOW[warning]
     return [Warn(f"{what} submission resulted in non-zero return code: {text}", source), Warn(text, _SINGLE)]
-
-
-def _waits_because(job: state.SlurmJob) -> int:
-    return 2042 if job.held else _WARNED.get(job.reason, 0)
 
 
 #: The reason of a job that was just accepted -> the number of the warning.
@@ -113,11 +106,11 @@ def _take_in(call: SlurmCall, application: admission.JobApplication) -> state.Sl
     if isinstance(ask, int):
         return ask
     job_id = application.values.get("job_id") or world.issue_id()
-    admitted = admission.place(world, ask, application)
-    if admitted in _LEAVES_NOTHING:
-        return admitted
-    number = admitted if isinstance(admitted, int) else 0
-    job = _make(call, application, admission.Admitted(ask=ask) if isinstance(admitted, int) else admitted, job_id)
+    outcome = admission.place(world, ask, application)
+    number, reason = (outcome, state.NO_REASON) if isinstance(outcome, int) else (0, outcome)
+    if number in _LEAVES_NOTHING:
+        return number
+    job = _make(call, application, ask, reason, job_id)
     world.put(job)
     if not number and application.values.get("immediate") and not schedule.start_now(world, job):
         number = 2078
@@ -127,9 +120,9 @@ def _take_in(call: SlurmCall, application: admission.JobApplication) -> state.Sl
 
 
 def _make(
-    call: SlurmCall, application: admission.JobApplication, admitted: admission.Admitted, job_id: int
+    call: SlurmCall, application: admission.JobApplication, ask: state.RequestedJob, reason: str, job_id: int
 ) -> state.SlurmJob:
-    ask, now = admitted.ask, call.world.now
+    now = call.world.now
     priority = ask.priority if ask.priority is not None and application.operator else max(1, -ask.nice)
     held = ask.hold or ask.priority == 0
     return state.SlurmJob(
@@ -137,7 +130,7 @@ def _make(
         ask=ask,
         user=application.user,
         priority=0 if held else priority,
-        reason="JobHeldUser" if held else admitted.reason,
+        reason="JobHeldUser" if held else reason,
         submitted=now,
         eligible=0 if held else now,
         evaluated=now,
@@ -158,7 +151,9 @@ def _het(call: SlurmCall) -> SlurmReply:
     warnings = [warning for reading in readings for warning in reading.warnings]
     if any(reading.void for reading in readings):
         return SlurmReply(errors=errors, warnings=warnings)
-    if _same_node_twice(readings):
+    # Components never share a node, so that no two may require the same one.
+    required = [name for reading in readings for name in set(reading.values.get("required_nodes", ())) if name]
+    if len(required) != len(set(required)):
         return SlurmReply(errors=[*errors, Error(2018, "HetJob submission failed", _HET)], warnings=warnings)
     made: list[state.SlurmJob] = []
     for reading in readings:
@@ -168,15 +163,9 @@ def _het(call: SlurmCall) -> SlurmReply:
         made.append(outcome)
     _join(call, made)
     # Only the last component's is reported.
-    warnings += _waiting("HetJob", _waits_because(made[-1]), _HET)
+    warnings += _waiting("HetJob", made[-1], _HET)
     answer = {"job_id": made[0].job_id, "step_id": "batch", "job_submit_user_msg": ""}
     return SlurmReply(fields=answer, errors=errors, warnings=warnings)
-
-
-def _same_node_twice(readings: Sequence[fields.ReadFields]) -> bool:
-    """Components never share a node, so that no two may require the same one."""
-    required = [name for reading in readings for name in set(reading.values.get("required_nodes", ())) if name]
-    return len(required) != len(set(required))
 
 
 def _component(call: SlurmCall, values: Mapping[str, Any], *, first: bool) -> state.SlurmJob | Error:

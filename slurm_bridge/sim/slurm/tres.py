@@ -54,16 +54,14 @@ def write(*, cpus: int, mib: int, nodes: int | None = None) -> str:
 
 def write_gres(pools: Iterable[state.Gres], used: Mapping[tuple[str, str], int] | None = None) -> str:
     """`gpu:v100:8`, as a node's `gres`, or the part of it in use."""
-    return ",".join(
-        ":".join(word for word in (pool.name, pool.type, str(_amount(pool, used))) if word) for pool in pools
-    )
+    shown = []
+    for pool in pools:
+        count = pool.count if used is None else used.get((pool.name, pool.type), 0)
+        shown.append(":".join(word for word in (pool.name, pool.type, str(count)) if word))
+    return ",".join(shown)
 
 
 def details(gres: Iterable[state.Gres]) -> str:
     """`gpu:v100(CNT:2)`, as a job's `gres_detail` of one node."""
     names = ((f"{part.name}:{part.type}" if part.type else part.name, part.count) for part in gres)
     return ",".join(f"{name}(CNT:{count})" for name, count in names)
-
-
-def _amount(pool: state.Gres, used: Mapping[tuple[str, str], int] | None) -> int:
-    return pool.count if used is None else used.get((pool.name, pool.type), 0)

@@ -200,7 +200,9 @@ def _shrink(world: World, job: state.SlurmJob, values: Mapping[str, Any]) -> sta
     keep = len(wanted.required) or wanted.maximum_nodes or len(job.grant.shares)
     if not 0 < keep < len(job.grant.shares):
         return job
-    grant = _in_order(job.grant, wanted.required)
+    # The nodes that the job keeps are in front.
+    shares = tuple(sorted(job.grant.shares, key=lambda share: share.node not in wanted.required))
+    grant = dataclasses.replace(job.grant, shares=shares)
     released = world.shrink(dataclasses.replace(job, grant=grant), keep)
     if world.config.poison_on_shrink:
         for name in released:
@@ -211,9 +213,3 @@ def _shrink(world: World, job: state.SlurmJob, values: Mapping[str, Any]) -> sta
     ask = dataclasses.replace(shrunk.ask, minimum_nodes=keep, minimum_cpus=cpus, tasks=tasks)
     world.put(dataclasses.replace(shrunk, ask=ask))
     return world.jobs[job.job_id]
-
-
-def _in_order(grant: state.Grant, first: tuple[str, ...]) -> state.Grant:
-    """The same allocation, with the nodes that the job keeps in front."""
-    shares = tuple(sorted(grant.shares, key=lambda share: share.node not in first))
-    return dataclasses.replace(grant, shares=shares)

@@ -131,7 +131,11 @@ class World:
         """
         now = self.now
         if job.running:
-            self._let_go(job)
+            assert job.grant is not None
+            self.free.give(job.grant.shares)
+            self.licenses_used.subtract(job.ask.licenses)
+            del self.running[job.job_id]
+            self.nodes_changed = now
             over = dataclasses.replace(job, configuring=False, reason=reason, description="", failed_node=failed_node)
         else:
             self.pending.pop(job.job_id, None)
@@ -148,13 +152,6 @@ class World:
         self.put(dataclasses.replace(job, grant=grant))
         self.nodes_changed = self.now
         return [share.node for share in released]
-
-    def _let_go(self, job: state.SlurmJob) -> None:
-        assert job.grant is not None
-        self.free.give(job.grant.shares)
-        self.licenses_used.subtract(job.ask.licenses)
-        del self.running[job.job_id]
-        self.nodes_changed = self.now
 
     # -- time passes -------------------------------------------------------------------------------------------------
 

@@ -12,7 +12,7 @@ import slurm_servers
 
 from slurm_bridge.runtime import clock
 from slurm_bridge.sim import faults, http
-from slurm_bridge.sim.slurm import pocket, server, state
+from slurm_bridge.sim.slurm import pocket, state
 
 OPERATOR_TOKEN = "operator-of-the-pocket"
 USER_TOKEN = "user-of-the-pocket"
@@ -99,7 +99,7 @@ def serving(failing: faults.Faults | None = None) -> Iterator[Pocket]:
     config = state.PocketConfig(default_user=slurm_servers.OPERATOR, maximum_nodes=84)
     slurm = pocket.PocketSlurm(clock=time, tokens=tokens, config=config)
     with (
-        server.PocketSlurmServer(slurm, faults=failing) as served,
+        pocket.PocketSlurmServer(slurm, faults=failing) as served,
         tempfile.TemporaryDirectory() as folder,
         http.Server(slurm.handler, unix_socket=pathlib.Path(folder, "slurmrestd.sock")) as local,
     ):

@@ -10,11 +10,11 @@ from pocket_desk import job
 
 from slurm_bridge.runtime import clock
 from slurm_bridge.sim import wire
-from slurm_bridge.sim.slurm import defaults, pocket, server, state
+from slurm_bridge.sim.slurm import defaults, pocket, state
 from tests import wait
 
 
-def ask(served: server.PocketSlurmServer, method: str, path: str, body: Any = None) -> tuple[int, Any]:
+def ask(served: pocket.PocketSlurmServer, method: str, path: str, body: Any = None) -> tuple[int, Any]:
     """One call on a connection of its own."""
     connection = http.client.HTTPConnection(served.url.removeprefix("http://"), timeout=wait.PATIENCE)
     try:
@@ -29,7 +29,7 @@ def ask(served: server.PocketSlurmServer, method: str, path: str, body: Any = No
 def test_a_job_starts_by_itself() -> None:
     """A thread lets the scheduler look round; the world survives a restart of the server."""
     slurm = pocket.PocketSlurm()
-    with server.PocketSlurmServer(slurm, period=0.001) as served:
+    with pocket.PocketSlurmServer(slurm, period=0.001) as served:
         job_id = ask(served, "POST", "job/submit", {"job": job()})[1]["job_id"]
 
         def runs() -> bool:
