@@ -3,7 +3,7 @@
 from collections.abc import Callable
 
 from slurm_bridge.demo import scene
-from slurm_bridge.demo.scene import Frame, PodRow, PodStage
+from slurm_bridge.demo.scene import Frame, PodStage
 
 #: Seconds between two lines about calls.
 _CALLS = 2.0
@@ -22,7 +22,10 @@ class LineDisplay:
 
     def show(self, frame: Frame) -> None:
         for row, stage in scene.steps(self._last, frame):
-            self._write(f"{frame.seconds:6.2f} s  {row.name:<28} {stage.value:<10}{_where(row, stage)}".rstrip())
+            where = ""
+            if row.job_id and stage is not PodStage.PENDING:
+                where = f"{scene.job_of(row)}  {row.why if stage is PodStage.QUEUED else row.node}"
+            self._write(f"{frame.seconds:6.2f} s  {row.name:<28} {stage.value:<10}{where}".rstrip())
         self._last = frame
         if frame.seconds - self._told >= _CALLS:
             self._told, calls = frame.seconds, frame.calls
@@ -30,9 +33,3 @@ class LineDisplay:
                 f"{frame.seconds:6.2f} s  calls per second: {calls.kube_rate:.1f} to Kubernetes, "
                 f"{calls.slurm_rate:.1f} to Slurm"
             )
-
-
-def _where(row: PodRow, stage: PodStage) -> str:
-    if stage is PodStage.PENDING or not row.job_id:
-        return ""
-    return f"{scene.job_of(row)}  {row.why if stage is PodStage.QUEUED else row.node}"

@@ -43,13 +43,16 @@ class PocketObserver:
     def look(self) -> Frame:
         """Read both servers."""
         now, jobs, pods = self.seconds, tuple(self._jobs()), tuple(self._pods())
+        slurm = self._world.slurmctld
+        with slurm.lock:
+            nodes = {node.name: node.cpus for node in slurm.world.nodes.values()}
         rows = scene.rows(self._rows, pods, scene.newest(jobs), now)
         self._remember(rows, {pod.uid for pod in pods})
         return Frame(
             seconds=now,
             rows=tuple(self._rows.values()),
             forgotten=dict(self._forgotten),
-            bars=scene.bars(self._nodes(), jobs),
+            bars=scene.bars(nodes, jobs),
             calls=self._calls(now),
             news=self._told(),
             left=sum(not job.over for job in jobs),
@@ -101,11 +104,6 @@ class PocketObserver:
                     over=all(job.over for job in parts),
                     why=next((job.reason for job in parts if job.reason != state.NO_REASON), ""),
                 )
-
-    def _nodes(self) -> dict[str, int]:
-        world = self._world.slurmctld
-        with world.lock:
-            return {node.name: node.cpus for node in world.world.nodes.values()}
 
     def _told(self) -> tuple[str, ...]:
         for event in self._events.news():

@@ -143,8 +143,11 @@ def rows(
     before: Mapping[str, PodRow], pods: Iterable[PodSeen], jobs: Mapping[str, JobSeen], now: float
 ) -> tuple[PodRow, ...]:
     """Rows of all pods, past ones included; a deleted pod keeps its last node and job."""
-    found = {pod.uid: _row(pod, _job(pod, jobs), before.get(pod.uid), now) for pod in pods}
-    gone = {uid: _gone(row, now) for uid, row in before.items() if uid not in found}
+    found = {pod.uid: _row(pod, jobs, before.get(pod.uid), now) for pod in pods}
+    gone = {uid: row for uid, row in before.items() if uid not in found}
+    for uid, row in gone.items():
+        if row.stage not in OVER:  # a pod that is deleted after it has ended keeps its stage
+            gone[uid] = dataclasses.replace(row, stage=PodStage.GONE, since=now)
     every_row = {**{uid: found.get(uid) or gone[uid] for uid in before}, **found}.values()
     sharing = collections.Counter(row.job_id for row in every_row)
     return tuple(
@@ -153,13 +156,11 @@ def rows(
     )
 
 
-def _job(pod: PodSeen, jobs: Mapping[str, JobSeen]) -> JobSeen | None:
-    return next((jobs[owner] for owner in pod.owners if owner in jobs), None)
-
-
-def _row(pod: PodSeen, job: JobSeen | None, before: PodRow | None, now: float) -> PodRow:
-    reached = stage(pod, job)
-    node = pod.node or (_places(job) if job else "")
+def _row(pod: PodSeen, jobs: Mapping[str, JobSeen], before: PodRow | None, now: float) -> PodRow:
+    job = next((jobs[owner] for owner in pod.owners if owner in jobs), None)
+    reached, node = stage(pod, job), pod.node
+    if job and not node:
+        node = next(iter(job.cpus), "") if len(job.cpus) < _SEVERAL else f"{len(job.cpus)} nodes"
     job_id = pod.job_id or (job.job_id if job else 0) or (before.job_id if before else 0)
     return PodRow(
         uid=pod.uid,
@@ -171,16 +172,6 @@ def _row(pod: PodSeen, job: JobSeen | None, before: PodRow | None, now: float) -
         why=job.why if job and reached is PodStage.QUEUED else "",
         since=before.since if before and before.stage is reached else now,
     )
-
-
-def _places(job: JobSeen) -> str:
-    """The node, or the number of nodes, of a pod that is not bound yet."""
-    return next(iter(job.cpus), "") if len(job.cpus) < _SEVERAL else f"{len(job.cpus)} nodes"
-
-
-def _gone(row: PodRow, now: float) -> PodRow:
-    """A pod that is deleted after it has ended keeps its stage."""
-    return row if row.stage in OVER else dataclasses.replace(row, stage=PodStage.GONE, since=now)
 
 
 def bars(nodes: Mapping[str, int], jobs: Iterable[JobSeen]) -> tuple[Bar, ...]:

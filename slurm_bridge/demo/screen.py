@@ -114,7 +114,11 @@ def _pods(frame: Frame, room: int) -> rich.table.Table:
         table.add_column(name, no_wrap=True, overflow="ellipsis")
     for row in chosen(frame.rows, room):
         job = f"{row.job_id}{f' x {row.members}' if row.members > 1 else ''}" if row.job_id else ""
-        table.add_row(row.name, job, row.node or row.why, rich.text.Text(_way(row.stage), style=_COLOURS[row.stage]))
+        way = row.stage.value
+        if row.stage in scene.WAY:
+            reached = scene.WAY.index(row.stage) + 1
+            way = "●" * reached + "○" * (len(scene.WAY) - reached) + f" {way}"
+        table.add_row(row.name, job, row.node or row.why, rich.text.Text(way, style=_COLOURS[row.stage]))
     return table
 
 
@@ -122,12 +126,6 @@ def chosen(rows: Iterable[PodRow], room: int) -> tuple[PodRow, ...]:
     """Pods in progress first, then pods that ended last; the most recent change on top."""
     ordered = sorted(rows, key=lambda row: (row.stage in scene.OVER, row.stage is PodStage.PENDING, -row.since))
     return tuple(ordered[:room])
-
-
-def _way(stage: PodStage) -> str:
-    if stage not in scene.WAY:
-        return stage.value
-    return "●" * (scene.WAY.index(stage) + 1) + "○" * (len(scene.WAY) - scene.WAY.index(stage) - 1) + f" {stage.value}"
 
 
 def _nodes(bars: Iterable[Bar]) -> rich.table.Table:

@@ -21,7 +21,6 @@ from slurm_bridge.daemon.process import Daemon
 from slurm_bridge.demo import pocket, scene, troubles, work
 from slurm_bridge.demo.observer import PocketObserver
 from slurm_bridge.demo.scene import Frame, PodStage
-from slurm_bridge.model.meta import Manifest
 from slurm_bridge.settings import loader
 
 #: With fewer nodes none has GPUs, which an example needs.
@@ -84,8 +83,11 @@ class Summary:
         last, calls = self.last, self.last.calls
         each = (calls.kube + calls.slurm) / max(1, last.pods)
         counted = [outcome for _, outcome in self.outcomes]
+        words = {"done": "done", "failed": "failed", "gone": "deleted with their node", "": "not ended"}
+        counts = [f"{count} {word}" for key, word in words.items() if (count := counted.count(key))]
+        ended = ", ".join(counts) or "nothing"
         lines = [
-            f"{len(counted)} Jobs and bare pods, {last.pods} pods in all, in {self.seconds:.1f} s: {_counts(counted)}",
+            f"{len(counted)} Jobs and bare pods, {last.pods} pods in all, in {self.seconds:.1f} s: {ended}",
             f"calls of the daemon: {calls.kube} to Kubernetes, {calls.slurm} to Slurm, {each:.1f} for each pod",
             f"faults: {', '.join(self.faults) or 'none ordered'}; {self.struck} times something went wrong on order",
             f"jobs left in Slurm: {last.left}",
@@ -96,11 +98,6 @@ class Summary:
         lines += [f"{name}: {outcome or 'has not ended'}" for name, outcome in self.outcomes if outcome != "done"]
         lines += ["the daemon did not end in order"] if self.daemon else []
         return "\n".join(lines)
-
-
-def _counts(outcomes: Sequence[str]) -> str:
-    words = {"done": "done", "failed": "failed", "gone": "deleted with their node", "": "not ended"}
-    return ", ".join(f"{count} {word}" for key, word in words.items() if (count := outcomes.count(key))) or "nothing"
 
 
 def play(options: DemoOptions, audience: Display, stop: threading.Event) -> Summary:
@@ -210,20 +207,15 @@ class _Traffic:
             return
         self._next = frame.seconds + _NEXT
         for manifest in work.beside(_WAVE, self._number):
-            self._make(manifest)
+            # Directly in the pocket server, so that only the daemon's calls are counted.
+            kind = work.kind_of(manifest)
+            self._world.kube.create(kind, manifest)
+            self._made.append(work.Work(kind=kind, namespace=work.NAMESPACE, name=manifest["metadata"]["name"]))
         self._number += _WAVE
         while len(self._made) > _KEPT and self._observer.outcome(self._made[0]):
-            self._clear(self._made.popleft())
-
-    def _make(self, manifest: Manifest) -> None:
-        """Directly in the pocket server, so that only the daemon's calls are counted."""
-        kind = work.kind_of(manifest)
-        self._world.kube.create(kind, manifest)
-        self._made.append(work.Work(kind=kind, namespace=work.NAMESPACE, name=manifest["metadata"]["name"]))
-
-    def _clear(self, old: work.Work) -> None:
-        if self._world.kube.get(old.kind, old.namespace, old.name) is not None:
-            self._world.kube.delete(old.kind, (old.namespace, old.name))
+            old = self._made.popleft()
+            if self._world.kube.get(old.kind, old.namespace, old.name) is not None:
+                self._world.kube.delete(old.kind, (old.namespace, old.name))
 
 
 def _introduction(world: pocket.PocketWorld, programme: work.Programme, options: DemoOptions) -> str:

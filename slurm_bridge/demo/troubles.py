@@ -43,14 +43,9 @@ def _cut_watches(world: PocketWorld) -> None:
 def _refuse(world: PocketWorld) -> None:
     """The errors of an overloaded, unavailable or broken API server."""
     for number in (429, 500, 503):
-        calls, body = world.kube_calls, _status(number)
-        fault = faults.Answer(status=number, body=body)
-        calls.at_random(fault, probability=0.08, seed=number, target=_PLAIN_CALLS)
-
-
-def _status(number: int) -> bytes:
-    text = f'{{"kind":"Status","apiVersion":"v1","status":"Failure","message":"ordered trouble","code":{number}}}'
-    return text.encode()
+        text = f'{{"kind":"Status","apiVersion":"v1","status":"Failure","message":"ordered trouble","code":{number}}}'
+        fault = faults.Answer(status=number, body=text.encode())
+        world.kube_calls.at_random(fault, probability=0.08, seed=number, target=_PLAIN_CALLS)
 
 
 def _crash(world: PocketWorld) -> None:

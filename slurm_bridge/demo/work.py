@@ -132,14 +132,13 @@ def hooks(examples: Iterable[str], project: pathlib.Path = PROJECT) -> tuple[Map
 def _example(folder: pathlib.Path) -> Iterator[Manifest]:
     for path in sorted(folder.glob("*.yaml")):
         for one in manifests.documents(path.read_text(encoding="utf-8"), str(path)):
-            yield _ending(one) if kind_of(one) is kinds.PODS else one
-
-
-def _ending(pod: Manifest) -> Manifest:
-    """The pocket kubelet runs no program: without this annotation a pod without a Job would never end."""
-    metadata = pod["metadata"]
-    annotations = {**_lasting(2), **(metadata.get("annotations") or {})}
-    return {**pod, "metadata": {**metadata, "annotations": annotations}}
+            if kind_of(one) is kinds.PODS:
+                # The pocket kubelet runs no program: without this annotation a pod without a Job would never end.
+                metadata = one["metadata"]
+                annotations = {**_lasting(2), **(metadata.get("annotations") or {})}
+                yield {**one, "metadata": {**metadata, "annotations": annotations}}
+            else:
+                yield one
 
 
 def beside(pods: int, first: int = 1) -> Iterator[Manifest]:
