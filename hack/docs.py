@@ -9,14 +9,10 @@ import pathlib
 import sys
 from collections.abc import Iterator
 
-import docs_annotations
-import docs_decisions
 import docs_explained
 import docs_hooks
-import docs_metrics
 import docs_security
-import docs_settings
-import docs_workloads
+import docs_tables
 from slurm_bridge.families.kube_scheduler.options import ExtenderOptions
 
 PROJECT = pathlib.Path(__file__).resolve().parents[1]
@@ -48,14 +44,14 @@ def pages() -> dict[pathlib.Path, str]:
     """Every page that is generated, or has generated parts, as it should be."""
     docs = PROJECT / "docs"
     generated: tuple[tuple[str, str, str], ...] = (
-        ("agents.md", "metrics", docs_metrics.agents_table()),
-        ("annotations.md", "annotations", docs_annotations.table()),
+        ("agents.md", "metrics", docs_tables.agent_metrics()),
+        ("annotations.md", "annotations", docs_tables.annotations()),
         ("architecture.md", "packages", packages()),
-        ("configuration.md", "settings", docs_settings.reference()),
+        ("configuration.md", "settings", docs_tables.settings()),
         ("contract.md", "cases", cases()),
-        ("decisions-table.md", "states", docs_decisions.states()),
-        ("decisions-table.md", "rows", docs_decisions.rows()),
-        ("decisions-table.md", "actions", docs_decisions.actions()),
+        ("decisions-table.md", "states", docs_tables.states()),
+        ("decisions-table.md", "rows", docs_tables.decisions()),
+        ("decisions-table.md", "actions", docs_tables.actions()),
         ("hooks.md", "policy", docs_hooks.options("policy")),
         ("hooks.md", "eligibility", docs_hooks.options("eligibility")),
         ("kai.md", "options", docs_hooks.options("kai")),
@@ -63,21 +59,23 @@ def pages() -> dict[pathlib.Path, str]:
         ("kube-scheduler.md", "predicates", docs_hooks.predicates()),
         ("kube-scheduler.md", "priorities", docs_hooks.ratings()),
         ("kube-scheduler.md", "arguments", docs_hooks.arguments()),
-        ("metrics.md", "metrics", docs_metrics.table()),
-        ("operating.md", "checks", docs_settings.checks_table()),
+        ("metrics.md", "metrics", docs_tables.metrics()),
+        ("operating.md", "checks", docs_tables.checks()),
         ("preemption.md", "options", docs_hooks.options("preemption", ExtenderOptions)),
         ("security.md", "promises", docs_security.promises()),
         ("vela.md", "options", docs_hooks.options("vela")),
         ("vela.md", "plugins", docs_hooks.plugins()),
-        ("workloads.md", "kinds", docs_workloads.kinds()),
-        ("workloads.md", "sources", docs_workloads.sources()),
+        ("workloads.md", "kinds", docs_tables.kinds()),
+        ("workloads.md", "sources", docs_tables.sources()),
         ("yunikorn.md", "options", docs_hooks.options("yunikorn")),
-        ("../README.md", "annotations", docs_annotations.table()),
+        ("../README.md", "annotations", docs_tables.annotations()),
     )
     parts: dict[pathlib.Path, str] = {}
     for name, section, text in generated:
         page = docs / name
-        parts[page] = _replace(parts.get(page) or page.read_text(), section, text)
+        head, rest = (parts.get(page) or page.read_text()).split(BEGIN.format(section))
+        _, tail = rest.split(END, 1)
+        parts[page] = f"{head}{BEGIN.format(section)}{text}{END}{tail}"
     return {**parts, **{docs / EXPLAINED / name: text for name, text in docs_explained.pages().items()}}
 
 
@@ -90,13 +88,11 @@ def packages() -> str:
 
 def cases() -> str:
     """One line for each contract case, grouped by file: the fact that it states."""
-    return "\n".join(_file_section(file) for file in sorted((PROJECT / "tests" / "contract").glob("*/test_*.py")))
-
-
-def _file_section(file: pathlib.Path) -> str:
-    lines = [f"### {file.parent.name}: {_first_paragraph(file)}", ""]
-    lines += [f"- {fact}" for fact in _facts(file)]
-    return "\n".join(lines) + "\n"
+    sections = []
+    for file in sorted((PROJECT / "tests" / "contract").glob("*/test_*.py")):
+        lines = [f"### {file.parent.name}: {_first_paragraph(file)}", "", *(f"- {fact}" for fact in _facts(file))]
+        sections.append("\n".join(lines) + "\n")
+    return "\n".join(sections)
 
 
 def _facts(file: pathlib.Path) -> Iterator[str]:
@@ -109,12 +105,6 @@ def _facts(file: pathlib.Path) -> Iterator[str]:
 def _first_paragraph(file: pathlib.Path) -> str:
     docstring = ast.get_docstring(ast.parse(file.read_text())) or ""
     return " ".join(docstring.split("\n\n")[0].split())
-
-
-def _replace(page: str, name: str, text: str) -> str:
-    head, rest = page.split(BEGIN.format(name))
-    _, tail = rest.split(END, 1)
-    return f"{head}{BEGIN.format(name)}{text}{END}{tail}"
 
 
 if __name__ == "__main__":

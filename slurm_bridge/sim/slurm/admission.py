@@ -1,6 +1,6 @@
 """Whether slurmctld accepts a job: the checks in their order, each with its error number.
 
-The order was observed: a refusal after `SELECTION` has used up a job id, an earlier one has not.
+The order was observed: a refusal of `place` has used up a job id, one of `examine` has not.
 """
 
 import dataclasses
@@ -86,18 +86,17 @@ def _minimum_given(values: requested_job.Values) -> bool:
 # -- checks of the request alone -------------------------------------------------------------------------------------
 
 
-def _permission(world: World, application: JobApplication) -> int:
-    if application.user != application.caller and not application.operator:
-        return 2010
+def _permission(_: World, application: JobApplication) -> int:
+    values = application.values
     if application.operator:
         return 0
-    if "job_id" in application.values:
+    if application.user != application.caller:
+        return 2010
+    if "job_id" in values:
         return 2017
-    return 2123 if application.values.get("nice", 0) < 0 else 0
-
-
-def _operators_field(world: World, application: JobApplication) -> int:
-    return 2002 if not application.operator and application.values.get("admin_comment") else 0
+    if values.get("nice", 0) < 0:
+        return 2123
+    return 2002 if values.get("admin_comment") else 0
 
 
 def _partition(world: World, application: JobApplication) -> int:
@@ -110,11 +109,9 @@ def _partition(world: World, application: JobApplication) -> int:
     return 2070 if any(partition is not None and not partition.accepts_jobs for partition in partitions) else 0
 
 
-def _lengths(world: World, application: JobApplication) -> int:
-    return 2012 if len(application.values.get("comment", "").encode()) > _MOST_COMMENT else 0
-
-
-def _array(world: World, application: JobApplication) -> int:
+def _form(_: World, application: JobApplication) -> int:
+    if len(application.values.get("comment", "").encode()) > _MOST_COMMENT:
+        return 2012
     return 2081 if application.values.get("array") else 0
 
 
@@ -128,12 +125,11 @@ def _gres(world: World, application: JobApplication) -> int:
     return 0
 
 
-def _hosts(world: World, application: JobApplication) -> int:
-    return hosts(world, application.values, empty_clears=False)
-
-
-def _counts(world: World, application: JobApplication) -> int:
+def _nodes(world: World, application: JobApplication) -> int:
     values = application.values
+    number = hosts(world, values, empty_clears=False)
+    if number:
+        return number
     try:
         ask = requested_job.apply(state.RequestedJob(), {name: values[name] for name in _COUNTS if name in values})
     except ValueError:
@@ -141,63 +137,39 @@ def _counts(world: World, application: JobApplication) -> int:
     least = max(ask.minimum_nodes, 1 if _minimum_given(values) else len(ask.required))
     if values.get("minimum_nodes") == 0 or (ask.maximum_nodes is not None and ask.maximum_nodes < least):
         return 2006
-    return 2025 if ask.tasks_given and least > ask.tasks else 0
+    if ask.tasks_given and least > ask.tasks:
+        return 2025
+    # Blocks are filled in segments, which have to divide the number of nodes.
+    size = values.get("segment_size", 0)
+    return 2178 if size and ask.minimum_nodes % size else 0
 
 
 _COUNTS = ("tasks", "nodes", "minimum_nodes", "maximum_nodes", "required_nodes")
 
 
-def _segments(world: World, application: JobApplication) -> int:
-    """Blocks are filled in segments, which have to divide the number of nodes."""
+def _wishes(world: World, application: JobApplication) -> int:
     values = application.values
-    size = values.get("segment_size", 0)
-    least = requested_job.apply(
-        state.RequestedJob(), {name: values[name] for name in _COUNTS if name in values}
-    ).minimum_nodes
-    return 2178 if size and least % size else 0
-
-
-def _features(world: World, application: JobApplication) -> int:
-    return constraints(world, application.values)
-
-
-def _prefer(world: World, application: JobApplication) -> int:
-    wanted = features.names(application.values.get("prefer", ""))
-    return 2133 if wanted - world.known_features else 0
-
-
-def _licenses(world: World, application: JobApplication) -> int:
-    return licenses(world, application.values)
-
-
-def _dependency(world: World, application: JobApplication) -> int:
-    return 2038 if application.values.get("dependency") else 0
-
-
-def _fence(world: World, application: JobApplication) -> int:
-    return 2011 if application.values.get("job_id") in world.jobs else 0
+    number = constraints(world, values)
+    if not number and features.names(values.get("prefer", "")) - world.known_features:
+        number = 2133
+    number = number or licenses(world, values)
+    return number or (2038 if values.get("dependency") else 0)
 
 
 def _room(world: World, application: JobApplication) -> int:
-    return 2007 if len(world.jobs) >= world.config.maximum_job_count else 0
+    if len(world.jobs) >= world.config.maximum_job_count:
+        return 2007
+    return 2011 if application.values.get("job_id") in world.jobs else 0
 
 
 _CHECKS: tuple[Callable[[World, JobApplication], int], ...] = (
     _permission,
-    _operators_field,
     _partition,
-    _lengths,
-    _array,
+    _form,
     _gres,
-    _hosts,
-    _counts,
-    _segments,
-    _features,
-    _prefer,
-    _licenses,
-    _dependency,
+    _nodes,
+    _wishes,
     _room,
-    _fence,
 )
 
 

@@ -9,7 +9,7 @@ pending          applied                        applied
 """
 
 import dataclasses
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from typing import Any
 
 from slurm_bridge.sim.slurm import admission, fields, replies, requested_job, state, tres
@@ -78,15 +78,10 @@ def _may(call: SlurmCall, job: state.SlurmJob, values: Mapping[str, Any]) -> int
 # -- pending ---------------------------------------------------------------------------------------------------------
 
 
-def _reserved(world: World, job: state.SlurmJob, values: Mapping[str, Any]) -> int:
-    return admission.reservation(world, values.get("reservation", ""), job.user)
-
-
 def _apply_pending(world: World, job: state.SlurmJob, values: Mapping[str, Any]) -> int:
-    for check in _CHECKS:
-        number = check(world, job, values)
-        if number:
-            return number
+    number = _refused(world, job, values)
+    if number:
+        return number
     # Without accounting there is no QOS to change to, and an empty label is a guard, not a value.
     known = {name: value for name, value in values.items() if name != "qos" and (name != "mcs_label" or value)}
     ask = _resized(job.ask, requested_job.apply(job.ask, known), known)
@@ -95,22 +90,25 @@ def _apply_pending(world: World, job: state.SlurmJob, values: Mapping[str, Any])
     return 0
 
 
-def _listed(world: World, job: state.SlurmJob, values: Mapping[str, Any]) -> int:
-    """A deleted node in either list fails every update, even one that would remove it."""
+def _refused(world: World, job: state.SlurmJob, values: Mapping[str, Any]) -> int:
+    """The number of the first error; 0 without one."""
+    # A deleted node in either list fails every update, even one that would remove it.
     if any(name not in world.nodes for name in (*job.ask.required, *job.ask.excluded)):
         return 2018
-    return admission.hosts(world, values, empty_clears=True)
+    number = (
+        admission.hosts(world, values, empty_clears=True)
+        or admission.constraints(world, values)
+        or admission.licenses(world, values)
+        or _bad_gres(values)
+        or _moves(world, job, values)
+        or admission.reservation(world, values.get("reservation", ""), job.user)
+    )
+    if not number and job.held and values.get("priority") and values.get("hold") is not False:
+        return 2042
+    return number
 
 
-def _features(world: World, job: state.SlurmJob, values: Mapping[str, Any]) -> int:
-    return admission.constraints(world, values)
-
-
-def _licenses(world: World, job: state.SlurmJob, values: Mapping[str, Any]) -> int:
-    return admission.licenses(world, values)
-
-
-def _gres(world: World, job: state.SlurmJob, values: Mapping[str, Any]) -> int:
+def _bad_gres(values: Mapping[str, Any]) -> int:
     try:
         for name in ("tres_per_node", "tres_per_task", "tres_per_job"):
             tres.parse_gres(values.get(name, ""))
@@ -126,21 +124,6 @@ def _moves(world: World, job: state.SlurmJob, values: Mapping[str, Any]) -> int:
         return 2000
     moved = bool(names) and tuple(names) != job.ask.partitions
     return 11 if moved or values.get("account", job.ask.text("account")) != job.ask.text("account") else 0
-
-
-def _priority(world: World, job: state.SlurmJob, values: Mapping[str, Any]) -> int:
-    return 2042 if job.held and values.get("priority") and values.get("hold") is not False else 0
-
-
-_CHECKS: tuple[Callable[[World, state.SlurmJob, Mapping[str, Any]], int], ...] = (
-    _listed,
-    _features,
-    _licenses,
-    _gres,
-    _moves,
-    _reserved,
-    _priority,
-)
 
 
 def _resized(old: state.RequestedJob, new: state.RequestedJob, values: Mapping[str, Any]) -> state.RequestedJob:

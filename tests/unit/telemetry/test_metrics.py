@@ -6,12 +6,12 @@ from collections.abc import Callable
 import pytest
 from prometheus_client import parser
 
-from hack import docs_metrics
+from hack import docs_tables
 from slurm_bridge.telemetry import agents, collectors, instruments, metrics
 
 DOCS = pathlib.Path(__file__).resolve().parents[3] / "docs"
-DAEMON = (metrics.Metrics, "metrics.md", docs_metrics.table)
-AGENT = (agents.AgentMetrics, "agents.md", docs_metrics.agents_table)
+DAEMON = (metrics.Metrics, "metrics.md", docs_tables.metrics)
+AGENT = (agents.AgentMetrics, "agents.md", docs_tables.agent_metrics)
 
 
 @pytest.fixture

@@ -1,0 +1,102 @@
+"""The tables of the documentation that are made from rows of the program: annotations, decisions, metrics, settings."""
+
+from collections.abc import Iterable
+
+from slurm_bridge.checks import table
+from slurm_bridge.scheduler import decide
+from slurm_bridge.scheduler.decide import Action, DecisionRow, DecisionTable, PlaceholderFact, Pods
+from slurm_bridge.settings import keys
+from slurm_bridge.telemetry.agents import AgentMetrics
+from slurm_bridge.telemetry.instruments import Instruments
+from slurm_bridge.telemetry.metrics import Metrics
+from slurm_bridge.translate.annotations import ANNOTATIONS
+from slurm_bridge.workloads.kind_table import KINDS
+
+
+def annotations() -> str:
+    """One row for each annotation, for docs/annotations.md."""
+    rows = []
+    for row in sorted(ANNOTATIONS, key=lambda row: (row.hint, row.key)):
+        becomes = row.becomes if row.hint else f"`{row.field}`"
+        note = f"{row.note} (policy)" if row.guarded else row.note
+        cells = (f"`{row.key}`", row.form.words, becomes, f"`{row.example}`", note)
+        rows.append("| " + " | ".join(map(_cell, cells)) + " |")
+    return "\n".join(["| key | allowed is | becomes | example | note |", "|---|---|---|---|---|", *rows]) + "\n"
+
+
+def states() -> str:
+    """The states of the pods and of the job, for docs/decisions-table.md."""
+    pods = [f"| pods | `{one.name}` | {one.value} |" for one in Pods]
+    jobs = [f"| job | `{one.name}` | {one.value} |" for one in PlaceholderFact]
+    return "\n".join(["| of | state | meaning |", "|---|---|---|", *pods, *jobs]) + "\n"
+
+
+def decisions() -> str:
+    """One table for the rows before the view, and one for each view."""
+    parts = [_decisions("Before the view", decide.FIRST)]
+    parts += [_decisions(f"`{view.name}`: {view.value}", decide.ROWS[view]) for view in DecisionTable]
+    return "\n".join(parts)
+
+
+def actions() -> str:
+    """What each action is."""
+    lines = [f"| `{one.name}` | {one.value} |" for one in Action]
+    return "\n".join(["| action | what the scheduler does |", "|---|---|", *lines]) + "\n"
+
+
+def metrics() -> str:
+    """The metrics of the daemon, for docs/metrics.md."""
+    return _metrics(Metrics())
+
+
+def agent_metrics() -> str:
+    """The metrics of an agent, for docs/agents.md."""
+    return _metrics(AgentMetrics())
+
+
+def settings() -> str:
+    """Every key, by group, for docs/configuration.md."""
+    rows = [
+        f"| `{key.name}` | {key.type} | {key.default} | {'yes' if key.reloadable else ''} | {_cell(key.meaning)} |"
+        for key in keys.every()
+    ]
+    return "\n".join(["| key | type | default | reloaded | meaning |", "|---|---|---|---|---|", *rows]) + "\n"
+
+
+def checks() -> str:
+    """Every assumption with its reason and remedy, for docs/operating.md."""
+    rows = [f"| {check.name} | {_cell(check.why)} | {_cell(check.fix)} |" for check in table.CHECKS]
+    return "\n".join(["| check | why | fix |", "|---|---|---|", *rows]) + "\n"
+
+
+def kinds() -> str:
+    """Which pods are of a kind of workload, and what one workload of it is, for docs/workloads.md."""
+    rows = [
+        f"| {page.title} | {page.pods} | {page.one} | {page.minimum}{' ' if page.minimum else ''}|"
+        for page in (spec.page for spec in KINDS)
+    ]
+    return "\n".join(["| kind | which pods | one workload is | starts from |", "|---|---|---|---|", *rows]) + "\n"
+
+
+def sources() -> str:
+    """Whose annotations count for a workload of a kind, the weakest first."""
+    rows = [f"| {spec.page.title} | {spec.page.sources} |" for spec in KINDS]
+    return "\n".join(["| workload | annotations of |", "|---|---|", *rows]) + "\n"
+
+
+def _decisions(title: str, found: Iterable[DecisionRow]) -> str:
+    lines = [f"| {number} | {row.says} | `{row.action.name}` |" for number, row in enumerate(found, 1)]
+    return "\n".join([f"### {title}", "", "| | when | action |", "|---|---|---|", *lines]) + "\n"
+
+
+def _metrics(of: Instruments) -> str:
+    """One row for each metric: name, type, labels, meaning."""
+    rows = [
+        f"| `{row.name}` | {row.type} | {' '.join(f'`{label}`' for label in row.labels)} | {row.meaning} |"
+        for row in sorted(of.described, key=lambda row: row.name)
+    ]
+    return "\n".join(["| metric | type | labels | meaning |", "|---|---|---|---|", *rows]) + "\n"
+
+
+def _cell(text: str) -> str:
+    return text.replace("|", "\\|")
