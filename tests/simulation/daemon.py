@@ -79,7 +79,8 @@ class Fickle:
         # Half of the nodes might be too few for many pods, and then they would wait for ever.
         if _dice("subset", uid) % 3 == 0 or len(tasks) > FEW:
             return base.Subsets(relevant=False)
-        ordered = sorted(nodes, key=lambda node: _dice(uid, node))
+        # By name where the dice say the same: a set has no order that another process would repeat.
+        ordered = sorted(nodes, key=lambda node: (_dice(uid, node), node))
         halves = [frozenset(ordered[::2]), frozenset(ordered[1::2])]
         return base.Subsets(sets=tuple(base.NodeSet(nodes=half) for half in halves if half))
 
