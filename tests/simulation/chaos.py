@@ -1,7 +1,5 @@
 """A random run: users, administrators, machines, networks and processes, each doing its worst by the same dice."""
 
-import itertools
-from collections.abc import Iterator
 from typing import Protocol
 
 from tests.simulation.admins import Admins
@@ -50,14 +48,12 @@ class Chaos:
             killed=0.003 * worse,
         )
         hectic = dice.choice((0.15, 0.4, 1.0))
-        weights, acts = zip(*self._users.acts, *self._admins.acts, *self._outages.acts, *self._guests(), strict=True)
+        actors = (self._users, self._admins, self._outages, *self._more)
+        weights, acts = zip(*(act for actor in actors for act in actor.acts), strict=True)
         for _ in range(BEATS):
             if dice.random() < hectic:
                 dice.choices(acts, weights)[0]()
             self._play.step(dice.choice((0.1, 0.3, 0.7, 1.5, 4.0)))
-
-    def _guests(self) -> Iterator[tuple[int, Act]]:
-        return itertools.chain.from_iterable(guests.acts for guests in self._more)
 
     def heal(self) -> None:
         """Nothing goes wrong any more, and what was broken is mended."""

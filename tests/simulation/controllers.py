@@ -61,13 +61,20 @@ class Follower:
         uid = owner["metadata"]["uid"]
         everything: Iterable[StoredObject] = self._objects.store.all(resource, owner["metadata"]["namespace"])
         marked = sorted((one for one in everything if uid.encode() in one.body), key=lambda one: one.name)
-        return [one for one in (stored.manifest() for stored in marked) if _controller(one).get("uid") == uid]
+        found = []
+        for manifest in (stored.manifest() for stored in marked):
+            owners = manifest["metadata"].get("ownerReferences") or ()
+            controller = next((one for one in owners if one.get("controller")), {})
+            if controller.get("uid") == uid:
+                found.append(manifest)
+        return found
 
     def create(self, resource: Resource, owner: tuple[str, Manifest], manifest: Manifest) -> None:
         api_version, parent = owner
         metadata = parent["metadata"]
-        reference = {"apiVersion": api_version, "kind": _KINDS[api_version], **_named(metadata)}
-        manifest["metadata"]["ownerReferences"] = [{**reference, "controller": True, "blockOwnerDeletion": True}]
+        reference = {"apiVersion": api_version, "kind": _KINDS[api_version], "name": metadata["name"]}
+        reference |= {"uid": metadata["uid"], "controller": True, "blockOwnerDeletion": True}
+        manifest["metadata"]["ownerReferences"] = [reference]
         self._objects.create(resource, metadata["namespace"], manifest)
 
     def delete(self, resource: Resource, manifest: Manifest, propagation: str = "Background") -> None:
@@ -195,10 +202,6 @@ _KINDS = {
 }
 
 
-def _named(metadata: Mapping[str, Any]) -> dict[str, str]:
-    return {"name": metadata["name"], "uid": metadata["uid"]}
-
-
 def mark(template: Manifest, labels: Mapping[str, str], annotations: Mapping[str, str]) -> None:
     """Add to what an object, or the template of one, carries."""
     metadata = template.setdefault("metadata", {})
@@ -216,11 +219,6 @@ def target(resource: Resource, manifest: Manifest, subresource: str = "") -> Obj
     return ObjectTarget(
         resource=resource, namespace=metadata["namespace"], name=metadata["name"], subresource=subresource
     )
-
-
-def _controller(manifest: Manifest) -> Mapping[str, Any]:
-    owners = manifest["metadata"].get("ownerReferences") or ()
-    return next((owner for owner in owners if owner.get("controller")), {})
 
 
 def leaving(manifest: Manifest) -> bool:

@@ -122,9 +122,8 @@ class Company:
 
     def leave(self, dice: random.Random) -> None:
         """A troupe goes, with everything that belongs to it."""
-        troupe = self._any(dice)
-        if troupe is not None:
-            self._leave(troupe)
+        if self._troupes:
+            self._leave(dice.choice(list(self._troupes.values())))
 
     def leave_all(self) -> None:
         """The stage is empty."""
@@ -150,8 +149,9 @@ class Company:
 
     def lose_member(self, dice: random.Random) -> None:
         """A user deletes a pod, at any time."""
-        pod = self._any_pod(dice)
-        if pod is not None:
+        there = self._pods()
+        if there:
+            pod = dice.choice(there)
             self._stage.delete(kinds.PODS, pod["metadata"]["name"], dice.choice((None, None, 20, 0)))
 
     def fail_member(self, dice: random.Random) -> None:
@@ -176,10 +176,6 @@ class Company:
 
     def _pods(self) -> list[Manifest]:
         return [pod for pod in self._stage.all(kinds.PODS) if pod["spec"].get("schedulerName") == self._stage.scheduler]
-
-    def _any_pod(self, dice: random.Random) -> Manifest | None:
-        there = self._pods()
-        return dice.choice(there) if there else None
 
     # -- changes of mind ---------------------------------------------------------------------------------------------
 
@@ -212,9 +208,6 @@ class Company:
 
     def _some(self, forms: Sequence[Form]) -> list[Troupe]:
         return [troupe for troupe in self._troupes.values() if troupe.form in forms]
-
-    def _any(self, dice: random.Random) -> Troupe | None:
-        return dice.choice(list(self._troupes.values())) if self._troupes else None
 
     # -- administrators ----------------------------------------------------------------------------------------------
 

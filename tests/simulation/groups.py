@@ -60,11 +60,8 @@ class Groups:
     def changed_since(self, pod: observed.Pod, moment: float) -> bool:
         """A user has changed what the group demands (by the object itself, or one of its children)."""
         parts = pod.group.split(":")
-        return any(when >= moment for uid, when in self._changed.items() if uid in parts) or self._children(
-            parts, moment
-        )
-
-    def _children(self, parts: Sequence[str], moment: float) -> bool:
+        if any(when >= moment for uid, when in self._changed.items() if uid in parts):
+            return True
         children = [child["metadata"]["uid"] for uid in parts for child in self._objects.children(uid)]
         return any(self._changed.get(uid, 0.0) >= moment for uid in children)
 

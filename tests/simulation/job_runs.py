@@ -25,7 +25,8 @@ class Runs:
             if _run(jobs):
                 key = (job_id, jobs[0].sluid)
                 running.add(key)
-                self._goes_on(key, uid, self._shares(jobs), now)
+                grants = (job.grant for job in jobs if job.grant is not None)
+                self._goes_on(key, uid, observed.shares(grants, self._slurm_names), now)
         for key, run in self._runs.items():
             if key not in running and run.left is None:
                 run.left = now
@@ -36,9 +37,6 @@ class Runs:
             before.left = None
         else:
             self._runs[key] = observed.Run(job_id=key[0], uid=uid, shares=shares, since=now)
-
-    def _shares(self, jobs: Iterable[state.SlurmJob]) -> Mapping[str, observed.Amounts]:
-        return observed.shares((job.grant for job in jobs if job.grant is not None), self._slurm_names)
 
     def of(self, uid: str) -> Iterator[observed.Run]:
         """Those of this workload, the living ones first."""

@@ -253,12 +253,9 @@ class Observer:
         if not pod.node:
             raise Broken(f"I7: {by} deleted {pod.key}, which had no node yet")
         ended = self._job_ended(pod) or self._moved(pod) or self.groups.may_end(pod, self._now)
-        if not (ended or self._preempted(pod, manifest, by)):
-            raise Broken(f"I7: {by} deleted {pod.key}, whose job never ended: {self.living(pod.group)}")
-
-    def _preempted(self, pod: observed.Pod, manifest: Mapping[str, Any], by: str) -> bool:
         every = {one.uid: one.manifest() for one in self._kube.store.all(PODS)} | {pod.uid: manifest}
-        return self.evicted.properly(pod, every, self.pods, by)
+        if not (ended or self.evicted.properly(pod, every, self.pods, by)):
+            raise Broken(f"I7: {by} deleted {pod.key}, whose job never ended: {self.living(pod.group)}")
 
     def _job_ended(self, pod: observed.Pod) -> bool:
         """The job that the pod names (of a pod alone: any of its jobs) is over, or gone, or has never been its own."""

@@ -91,15 +91,12 @@ class Updates:
             elif job is not None and request.method == "POST" and response.status == OK and job.state == state.PENDING:
                 self._updated(job, who)
             elif job is not None and request.method == "DELETE":
-                self._given_back(job)
+                # It had nodes, and no pod came: they were denied.
+                came = any(pod.job_id == job.job_id for pod in self._observer.pods.values())
+                self.reasons += DENIED if job.grant is not None and not came else 0
             return response
 
         return passed
-
-    def _given_back(self, job: state.SlurmJob) -> None:
-        """It had nodes, and no pod came: they were denied."""
-        if job.grant is not None and not any(pod.job_id == job.job_id for pod in self._observer.pods.values()):
-            self.reasons += DENIED
 
     def _updated(self, job: state.SlurmJob, who: str) -> None:
         before, after = self._observer.owner(job), self._now(job)

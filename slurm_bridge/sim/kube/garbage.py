@@ -69,8 +69,14 @@ class Garbage:
         held = stored.manifest()["metadata"].get("finalizers") or []
         dependents = list(self._dependents(stored.uid))
         if "orphan" in held:
+
+            def set_free(manifest: Manifest) -> Manifest:
+                owners = manifest["metadata"].get("ownerReferences") or ()
+                manifest["metadata"]["ownerReferences"] = [one for one in owners if one["uid"] != stored.uid]
+                return manifest
+
             for kind, dependent in dependents:
-                self._change(kind, dependent, lambda manifest: _set_free(manifest, stored.uid))
+                self._change(kind, dependent, set_free)
             return self._let_go(resource, stored, "orphan")
         if "foregroundDeletion" in held:
             self._last[stored.uid] = (resource, stored.namespace, stored.name)
@@ -123,9 +129,3 @@ class Garbage:
         if namespace is None or namespace.fields["status.phase"] != "Terminating":
             return False
         return self._end_namespace(namespace)
-
-
-def _set_free(manifest: Manifest, uid: str) -> Manifest:
-    owners = manifest["metadata"].get("ownerReferences") or ()
-    manifest["metadata"]["ownerReferences"] = [owner for owner in owners if owner["uid"] != uid]
-    return manifest
