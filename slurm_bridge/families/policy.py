@@ -152,7 +152,7 @@ class Policy:
         partition = next((value for value in ask.values if value.key == PARTITION), None)
         # A run without effects may have no Slurm to ask.
         if partition is not None and not session.snapshot.partitions and session.mode is Mode.REAL:
-            return Wait(reason="SlurmUnavailable", message="Slurm has not told its partitions yet")
+            return Wait(reason="SlurmUnavailable", message="Slurm has not reported its partitions yet")
         wrong = [
             refusal for value in ask.values for whom in (first, *others) if (refusal := self._refusal(whom, value))
         ]

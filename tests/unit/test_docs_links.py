@@ -23,9 +23,8 @@ def pages() -> list[str]:
 
 def anchors(path: pathlib.Path) -> set[str]:
     """The headings of a page as links name them; of equal headings the second has -1 at its end, and so on."""
-    names: list[str] = []
-    for title in re.findall(r"^#+ (.*)$", CODE.sub("", path.read_text()), re.MULTILINE):
-        names.append(re.sub(r"[^a-z0-9 _-]", "", title.lower()).replace(" ", "-"))
+    titles = re.findall(r"^#+ (.*)$", CODE.sub("", path.read_text()), re.MULTILINE)
+    names = [re.sub(r"[^a-z0-9 _-]", "", title.lower()).replace(" ", "-") for title in titles]
     return {f"{name}-{names[:at].count(name)}" if name in names[:at] else name for at, name in enumerate(names)}
 
 

@@ -100,7 +100,7 @@ def test_the_pod_says_once_that_its_job_is_not_ours(bridge: Bridge) -> None:
     said = [text for reason, text in bridge.events("theirs") if reason == "SlurmJobNotOurs"]
     assert len(said) == 1
     assert said[0].startswith(f"Slurm job {job_id} is not of this bridge")
-    assert "left alone" in said[0]
+    assert "leaves the pod alone" in said[0]
     assert bridge.core.pod_index.disowned == 1
 
 

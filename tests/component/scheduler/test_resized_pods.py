@@ -65,7 +65,7 @@ def test_less_is_told_in_other_words(bridge: Bridge) -> None:
     resize(bridge, "a")
     bridge.run(5)
     (message,) = told(bridge)
-    assert "Slurm keeps the difference for it until it ends" in message
+    assert "Slurm keeps the difference allocated until the pod ends" in message
 
 
 def test_each_change_is_told_once(bridge: Bridge) -> None:
