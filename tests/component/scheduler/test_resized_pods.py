@@ -46,7 +46,7 @@ def test_a_resize_of_a_running_pod_is_told_and_counted(bridge: Bridge) -> None:
 
 @pytest.mark.security("neighbours")
 def test_nobody_is_bound_beside_a_pod_that_has_grown_beyond_what_the_node_has(bridge: Bridge) -> None:
-    """A pod that grew where it runs counts with all that it asks for: no other pod is bound into its place."""
+    """A pod that was resized up counts with its new requests: no other pod is bound into that space."""
     bridge.bound("a")
     node = bridge.node_of("a")
     resize(bridge, "a", cpu="4")
