@@ -95,8 +95,8 @@ SPEC = KindSpec(
     page=KindPage(
         title="Job",
         pods="its pods",
-        one="each pod; the Job, where it asks for that",
-        minimum="all pods that are still to come",
+        one="each pod, or the Job if it asks for a gang",
+        minimum="all pods that still have to run",
         sources="pod, owner",
     ),
 )
