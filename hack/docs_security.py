@@ -8,11 +8,11 @@ PROJECT = pathlib.Path(__file__).resolve().parents[1]
 
 #: The sections in the order of the page, and their headings.
 SECTIONS = {
-    "identity": "Whose a pod and a job are",
-    "input": "What others may write",
-    "fairness": "What one namespace may take from others",
-    "rights": "What users and the daemon may do",
-    "neighbours": "What lives beside the daemon",
+    "identity": "Which workload a pod or a job belongs to",
+    "input": "Input from users and servers",
+    "fairness": "Fairness between namespaces",
+    "rights": "Rights of users and of the daemon",
+    "neighbours": "Other bridges and changes on the servers",
 }
 
 

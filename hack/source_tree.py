@@ -1,10 +1,10 @@
-"""Modules as hack/words.py and hack/figures.py read them: syntax, sentences, functions."""
+"""Modules and pages as hack/words.py and hack/figures.py read them: syntax, sentences, functions."""
 
 import ast
 import functools
 import pathlib
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
 ROOT = "slurm_bridge"
@@ -29,8 +29,14 @@ TEXT = re.compile(
 VALUE = re.compile(r"\{[^{}]*\}")
 ESCAPE = re.compile(r"\\[nrt]|\\\n")
 
+#: Of a page: code, links to elsewhere in the tree, and what begins a paragraph.
+CODE_BLOCK = re.compile(r"^(```|~~~).*?^\1$", re.DOTALL | re.MULTILINE)
+TARGET = re.compile(r"\]\([^)\s]*\)")
+ITEM = re.compile(r"[#*|>-]|\d+\.")
+
 #: The kinds of passages.
 DOCSTRING, MESSAGE, COMMENT = PASSAGES = ("docstring", "message", "comment")
+PARAGRAPH = "paragraph"
 
 Documented = ast.Module | ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef
 Function = ast.FunctionDef | ast.AsyncFunctionDef
@@ -38,7 +44,7 @@ Function = ast.FunctionDef | ast.AsyncFunctionDef
 
 @dataclass(frozen=True, kw_only=True)
 class Module:
-    """One file of the package."""
+    """One file of the package, or a page or manifest beside it."""
 
     path: pathlib.PurePosixPath  # from the top of the tree
     text: str
@@ -81,7 +87,50 @@ def modules(tree: pathlib.Path, folder: str = ROOT) -> tuple[Module, ...]:
     return tuple(found)
 
 
+def pages(tree: pathlib.Path, folders: Iterable[str]) -> tuple[Module, ...]:
+    """Every page at the top of a tree, and every page and manifest below some of its folders, by path."""
+    found = [*tree.glob("*.md")]
+    found += [file for folder in folders for end in ("md", "yaml") for file in (tree / folder).rglob(f"*.{end}")]
+    return tuple(
+        Module(path=pathlib.PurePosixPath(file.relative_to(tree).as_posix()), text=file.read_text())
+        for file in sorted(found)
+    )
+
+
 def passages(module: Module) -> Iterator[Passage]:
+    """The texts of a module, of a page (its paragraphs) or of a manifest (its comments)."""
+    if module.path.suffix == ".py":
+        return _texts(module)
+    return _paragraphs(module) if module.path.suffix == ".md" else _remarks(module)
+
+
+def _paragraphs(module: Module) -> Iterator[Passage]:
+    """The paragraphs, items, rows and headings of a page, without blocks of code and without targets of links."""
+    text = CODE_BLOCK.sub(lambda block: "\n" * block[0].count("\n"), module.text)
+    start, lines = 1, list[str]()
+    for number, line in enumerate([*text.splitlines(), ""], start=1):
+        if lines and (not line.strip() or ITEM.match(line.lstrip())):
+            yield Passage(kind=PARAGRAPH, line=start, text=TARGET.sub("]", " ".join(" ".join(lines).split())))
+            lines = []
+        if line.strip():
+            start = start if lines else number
+            lines.append(line)
+
+
+def _remarks(module: Module) -> Iterator[Passage]:
+    """The comments of a manifest; those in lines that follow each other are one text."""
+    start, lines = 0, list[str]()
+    for number, line in enumerate([*module.lines, ""], start=1):
+        comment = re.search(r"(?:^|\s)#(.*)", line)
+        if lines and (comment is None or not line.lstrip().startswith("#")):
+            yield Passage(kind=COMMENT, line=start, text=" ".join(" ".join(lines).split()))
+            lines = []
+        if comment:
+            start = start if lines else number
+            lines.append(comment[1])
+
+
+def _texts(module: Module) -> Iterator[Passage]:
     """The docstrings, messages and comments of a module; what is written in several pieces is one text."""
     kind, start, end, pieces = "", 0, 0, list[str]()
     for match in TEXT.finditer(module.text):

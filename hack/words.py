@@ -5,12 +5,14 @@ It prints every finding with its place and fails if there is one.
 The rules:
 
     person   "who", "nobody", "he" and the like speak of people, not of pods, jobs or parts of the program. Docstrings,
-             comments and messages are read; a text of one word is no message.
+             comments and messages are read; a text of one word is no message. Paragraphs of pages and comments of
+             manifests are read too
     module   a module is named after what it holds or does, not with a verb in -ing
     class    a class name stands in one package only, unless it names the same concept in each
     missing  a public function of more than five lines has a docstring
 
-The first two hold for the tools and suites of TOO as well.
+The first two hold for the tools and suites of TOO as well; pages are those at the top of the tree and below PAGES. A
+decision (docs/decisions) is not changed later, so only the list of them is read.
 
 What is right all the same is listed in hack/words-allowed.tsv with the reason: the rule, the path of the file (for
 `class` the name of the class), the words around (for `person` only, a fragment of the sentence).
@@ -35,6 +37,10 @@ RULES = (PERSON, MODULE, CLASS, MISSING)
 
 #: Read beside slurm_bridge, for persons and verbs.
 TOO = ("hack", "tests/chaos", "tests/e2e", "tests/fuzz", "tests/simulation")
+
+#: Folders with pages and manifests.
+PAGES = ("deploy", "docs", "examples", "hack")
+DECISION = re.compile(r"docs/decisions/\d+-.*")
 
 #: A shorter function is its own description.
 LONG_ENOUGH = 5
@@ -100,16 +106,26 @@ def main(tree: pathlib.Path = PROJECT) -> int:
         print(refused)
         return 1
     beside = [module for folder in TOO for module in source_tree.modules(tree, folder)]
-    problems = [f"{one.where}: {one.rule}: {one.what}" for one in findings(source_tree.modules(tree), allowed, beside)]
+    pages = [page for page in source_tree.pages(tree, PAGES) if not DECISION.match(str(page.path))]
+    found = findings(source_tree.modules(tree), allowed, beside, pages)
+    problems = [f"{one.where}: {one.rule}: {one.what}" for one in found]
     problems += [f"{ALLOWED}: nothing needs: {what}" for what in allowed.needless()]
     print(*problems, sep="\n", end="\n" if problems else "")
     return 1 if problems else 0
 
 
 def findings(
-    modules: tuple[source_tree.Module, ...], allowed: Allowed, beside: Iterable[source_tree.Module] = ()
+    modules: tuple[source_tree.Module, ...],
+    allowed: Allowed,
+    beside: Iterable[source_tree.Module] = (),
+    pages: Iterable[source_tree.Module] = (),
 ) -> Iterator[Finding]:
-    """Every place that breaks a rule and is not allowed; modules beside the package are only read for two rules."""
+    """Every place that breaks a rule and is not allowed.
+
+    Modules beside the package are only read for two rules, and pages for persons alone.
+    """
+    for page in pages:
+        yield from persons(page, allowed)
     for module in (*modules, *beside):
         yield from persons(module, allowed)
         yield from verbs(module, allowed)

@@ -131,7 +131,7 @@ def ids_apart(facts: CheckFacts, wanted: Expectations) -> Iterator[Remark]:
     elif most is None:
         yield info(f"MaxJobId is {_NOT_VISIBLE}")
     elif most >= wanted.job_ids[0]:
-        yield info(f"MaxJobId is {most}: Slurm's own numbers reach the range {_range(wanted.job_ids)} some day")
+        yield info(f"MaxJobId is {most}: Slurm's own job ids will reach the range {_range(wanted.job_ids)}")
     else:
         yield ok(f"the range {_range(wanted.job_ids)} is above MaxJobId {most}")
 

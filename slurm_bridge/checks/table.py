@@ -26,15 +26,15 @@ CHECKS: tuple[Check, ...] = (
     ),
     Check(
         name="groups-followed",
-        why="A pod of a group must not be taken for a single one: without a look at every kind that the cluster serves "
-        "and that groups pods, no replica gets ready.",
+        why="A pod of a group must not be taken for a single pod: a replica is not ready until it may list every kind "
+        "of group that the cluster serves.",
         fix="Apply deploy/rbac.yaml.",
         judge=gangs.followed,
         needs=_RIGHTS,
     ),
     Check(
         name="groups-told",
-        why="A PodGroup says in its status when all of its pods have nodes, and others wait for that.",
+        why="The status of a PodGroup shows when all of its pods have nodes; other controllers wait for that.",
         fix="Apply deploy/rbac.yaml.",
         judge=gangs.told,
         needs=_RIGHTS,
@@ -73,7 +73,7 @@ CHECKS: tuple[Check, ...] = (
     Check(
         name="plain-user",
         why="Jobs of root pass every limit and may enter every reservation.",
-        fix="Set defaults.user to a user made for this on slurmctld's host, with a number from 1000 on.",
+        fix="Set defaults.user to an ordinary user of slurmctld's host, with a user id of 1000 or higher.",
         judge=placeholder.plain_user,
         needs=_PROBE,
     ),
@@ -108,15 +108,15 @@ CHECKS: tuple[Check, ...] = (
     ),
     Check(
         name="gres-types",
-        why="A pod that asks for a device is placed by Slurm's count of it.",
+        why="Slurm places a pod that requests devices by its own count of these devices.",
         fix="Name it in GresTypes and at the nodes in slurm.conf and gres.conf, or correct the table gres here.",
         judge=sides.resources_known,
         needs=_BOTH,
     ),
     Check(
         name="typed-devices",
-        why="On nodes with typed devices in slurm.conf a job that counts them for each task never gives them back. The "
-        "bridge asks for them by node, for gangs too: so many nodes with so many devices each. Jobs of others may not.",
+        why="On nodes with typed devices in slurm.conf, a job that requests them per task never gives them back. The "
+        "bridge requests them per node. Jobs of other users may not.",
         fix="Let no other users submit jobs to external nodes; or leave the type out and use features.",
         judge=sides.typed_devices,
         needs=_SLURM,
@@ -188,7 +188,7 @@ CHECKS: tuple[Check, ...] = (
     ),
     Check(
         name="job-ids-apart",
-        why="A number that Slurm has given to another job is not free for a placeholder.",
+        why="A job id that Slurm has given to another job cannot be used for a placeholder.",
         fix="Set MaxJobId in slurm.conf below slurm.job_ids.first; Slurm accepts chosen ids above it.",
         judge=slurmctld.ids_apart,
         needs=_CONF,

@@ -40,7 +40,7 @@ def add(commands: "Commands[argparse.ArgumentParser]") -> None:
     parser.add_argument(
         "--once",
         action="store_true",
-        help="end when all work has ended, status 1 if it did not end well; the default without a terminal",
+        help="end when all pods have ended, with status 0 if all completed; the default without a terminal",
     )
     parser.set_defaults(run=_demo)
 

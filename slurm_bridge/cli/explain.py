@@ -17,7 +17,7 @@ from slurm_bridge.kube import manifests
 
 def add(commands: "Commands[argparse.ArgumentParser]") -> None:
     """Add the command."""
-    parser = configured.add(commands, "explain", "show what would become of a pod, and why", _explain)
+    parser = configured.add(commands, "explain", "show how a pod would be scheduled, and why", _explain)
     parser.add_argument("subject", help="a file with manifests, - for standard input, or NAMESPACE/POD")
     parser.add_argument("--offline", action="store_true", help="ask no server: translation and policy only")
     parser.add_argument("--verbose", action="store_true", help="also print what hooks report to operators only")

@@ -42,13 +42,13 @@ class EligibilityOptions(pydantic.BaseModel, frozen=True, extra="forbid", use_at
     """Which pods are ours, which nodes are managed, and what nodes are compared by."""
 
     scheduler_names: tuple[str, ...] = (names.SCHEDULER_NAME,)
-    """Pods of other schedulers are refused; left out, those of the daemon."""
+    """Pods of other schedulers are refused. Left out: the `scheduler_names` of the daemon."""
     node_selector: str = ""
     """Only nodes with these labels are used, for example `managed=yes,zone in (a,b)`."""
     capacity: Literal["allocatable", "free"] = "allocatable"
-    """What a node must have: all that is asked, or that much unused at this moment."""
+    """Whether a node is large enough by its whole size (`allocatable`), or by what is unused now (`free`)."""
     volumes: bool = True
-    """Read claims, volumes and classes; else pods with claims wait."""
+    """Whether claims, volumes and classes are read; with `false`, pods with claims wait."""
 
     @pydantic.field_validator("node_selector")
     @classmethod

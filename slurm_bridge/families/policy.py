@@ -98,13 +98,13 @@ class PolicyRule(pydantic.BaseModel, frozen=True, extra="forbid", use_attribute_
     """Users, what they may set, and the defaults that they get."""
 
     namespaces: tuple[_Glob, ...] = ("*",)
-    """Patterns of namespaces that it is about."""
+    """Patterns of the namespaces to which the rule applies."""
     service_accounts: tuple[_Glob, ...] = ("*",)
     """Patterns of the service accounts that pods run under."""
     allow: Mapping[Key, AtMost | AnyOf] = {}
-    """By annotation, the patterns of values that may be set; for `priority` also `{max: 1000}`."""
+    """By annotation, the patterns of allowed values; for `priority` also `{max: 1000}`."""
     defaults: PolicyDefaults = PolicyDefaults()
-    """Values for workloads whose users have said nothing."""
+    """Values of workloads whose users set none."""
 
     @pydantic.field_validator("allow")
     @classmethod
@@ -132,7 +132,7 @@ class PolicyOptions(pydantic.BaseModel, frozen=True, extra="forbid", use_attribu
     """The rules; given, they replace the shipped one, with which the shipped example runs."""
 
     rules: tuple[PolicyRule, ...] = (PolicyRule(namespaces=("slurm-bridge",), allow={"account": AnyOf(("schedmd",))}),)
-    """All that match a namespace and a service account count together."""
+    """All rules that match the namespace and the service account are combined."""
 
 
 class Policy:
@@ -152,7 +152,7 @@ class Policy:
         partition = next((value for value in ask.values if value.key == PARTITION), None)
         # A run without effects may have no Slurm to ask.
         if partition is not None and not session.snapshot.partitions and session.mode is Mode.REAL:
-            return Wait(reason="SlurmUnavailable", message="Slurm has not told its partitions yet")
+            return Wait(reason="SlurmUnavailable", message="Slurm has not reported its partitions yet")
         wrong = [
             refusal for value in ask.values for whom in (first, *others) if (refusal := self._refusal(whom, value))
         ]

@@ -69,9 +69,7 @@ def ignored(lacking: Sequence[FeatureDemand]) -> str:
     if not lacking:
         return ""
     fields = ", ".join(one.field for one in lacking[:MOST_NAMED])
-    return (
-        f"{lacking[0].subject}: {fields}{_more(lacking)} is ignored here (unhonoured: ignore), for no hook honours it"
-    )
+    return f"{lacking[0].subject}: {fields}{_more(lacking)} is ignored (unhonoured: ignore), because no hook honours it"
 
 
 def _told(held: Sequence[FeatureDemand]) -> str:

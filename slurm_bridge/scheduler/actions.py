@@ -117,7 +117,7 @@ def _tell_parked(ctx: SchedulerContext, subject: Subject, _decision: Decision, _
 
 
 def _park(ctx: SchedulerContext, subject: Subject, decision: Decision, _facts: Facts) -> Act:
-    why = f"{decision.why}; what replaces the pods that were ended is not submitted by itself"
+    why = f"{decision.why}; pods that replace the ended ones are not submitted automatically"
     return lambda: end.park(ctx, subject.wanted, None, why)
 
 
@@ -213,7 +213,7 @@ def _join(ctx: SchedulerContext, subject: Subject, _decision: Decision, _facts: 
 
 def _undo_start(ctx: SchedulerContext, subject: Subject, _decision: Decision, _facts: Facts) -> Act:
     members, placeholder, seconds = subject.pods, subject.job, int(ctx.limits.bind_seconds)
-    text = f"not all pods of {members.root} could be bound within {seconds} s; those that were are taken back"
+    text = f"not all pods of {members.root} could be bound within {seconds} s; the bound ones are deleted"
 
     def act() -> Filed:
         # Bindings that the watch has not reported count: a start that is complete is not undone for them.
@@ -231,7 +231,7 @@ def _undo_start(ctx: SchedulerContext, subject: Subject, _decision: Decision, _f
 
 def _await_group(ctx: SchedulerContext, subject: Subject, _decision: Decision, _facts: Facts) -> Filed:
     root = subject.pods.root
-    text = f"{root} runs by Slurm job {subject.job.job_id}; this pod starts with all others the next time"
+    text = f"{root} runs as Slurm job {subject.job.job_id}; this pod starts together with all others next time"
     _say_waiting(ctx, subject.pods, "GangRuns", text)
     return WOKEN
 
@@ -247,7 +247,7 @@ def _leave(ctx: SchedulerContext, subject: Subject, _decision: Decision, facts: 
     members = subject.pods
     if facts.wanting:
         job_id = subject.job.job_id
-        text = f"the pods that {members.root} had before still leave the nodes of Slurm job {job_id}"
+        text = f"earlier pods of {members.root} are still on the nodes of Slurm job {job_id}"
         _say_waiting(ctx, members, "GangRuns", text)
     return lambda: end.leaving(ctx, members)
 
@@ -276,7 +276,7 @@ def _end_shrunk(ctx: SchedulerContext, subject: Subject, _decision: Decision, _f
 def _restart(ctx: SchedulerContext, subject: Subject, _decision: Decision, facts: Facts) -> Act:
     if facts.pods is Pods.BOUND:
         _complete(ctx, subject)
-    text = f"a pod of {subject.pods.root} was lost, and its policy is to restart all of them"
+    text = f"a pod of {subject.pods.root} was lost, and its policy is to restart the whole group"
     return lambda: end.end_all(ctx, subject.pods, subject.job, "RESTART", text)
 
 

@@ -31,7 +31,7 @@ def share_used(namespace: str, held: int, *, share: int, window: int) -> Why:
 
 def leftover(jobs: int) -> Why:
     """So many jobs have to go before queues can count."""
-    have = "job of a pod that has gone has" if jobs == 1 else "jobs of pods that have gone have"
+    have = "job of a deleted pod has" if jobs == 1 else "jobs of deleted pods have"
     return "SlurmJobsLeftOver", f"{jobs} {have} to leave Slurm first; the job is submitted when that is done"
 
 

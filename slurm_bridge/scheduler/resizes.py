@@ -133,11 +133,11 @@ def _words(one: _Resized) -> str:
     pod = "/".join(one.pod.key)
     less = one.asked.cpu <= one.counted.cpu and one.asked.memory <= one.counted.memory
     then = (
-        "Slurm keeps the difference for it until it ends"
+        "Slurm keeps the difference allocated until the pod ends"
         if less
-        else "Slurm may give to others what it has grown into; resize it back, or make it anew with these requests"
+        else "Slurm may allocate the difference to other jobs; resize the pod back, or recreate it with these requests"
     )
     return (
         f"Pod {pod} asks for {one.asked} since it was resized, and Slurm job {job_id_of(one.pod)} stands for "
-        f"{one.counted}, because Slurm changes no job that runs: {then}"
+        f"{one.counted}, because Slurm cannot change a running job: {then}"
     )

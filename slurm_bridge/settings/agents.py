@@ -31,7 +31,7 @@ class ShardSettings(SettingsGroup):
     """Which nodes an agent knows: those that meet all that is given here; all nodes where nothing is."""
 
     partition: Name | None = None
-    """The nodes of this partition of Slurm. The agent then asks slurmrestd for them, as `slurm` says."""
+    """The nodes of this Slurm partition. The agent then reads them from slurmrestd, with the settings of `slurm`."""
     selector: Annotated[str, AfterValidator(_selector)] | None = None
     """The nodes whose labels match this selector, for example `pool in (a,b),!edge`."""
     zone: Name | None = None
@@ -42,24 +42,26 @@ class AgentSettings(SettingsGroup):
     """What `slurm-bridge agent` serves. The daemon does not read these keys."""
 
     name: Label | None = None
-    """What its answers call their cluster; left out, the zone or partition of its shard, else `cluster_id`."""
+    """The name of the agent's cluster in its answers. Left out, the zone or partition of its shard, else \
+`cluster_id`."""
     host: str = "127.0.0.1"
     """The address to listen on; in a pod `0.0.0.0`."""
     port: Annotated[int, Field(ge=0, le=65535)] = 8090
-    """The port; 0 is any that is free."""
+    """The port. 0: any free port."""
     token_file: File | None = None
-    """A file with the bearer token that has to come with each question; of several, one in each line, any is good. It \
-is read again when it changes. An agent does not start without one."""
+    """A file with the bearer token that requests have to carry. If it has several tokens, one in each line, each of \
+them is accepted. It is read again when it changes. An agent does not start without one."""
     cert: File | None = None
-    """A certificate, for https. Both files are read again when they change."""
+    """A certificate, for HTTPS. Certificate and key are read again when they change."""
     key: Annotated[File | None, kinds.together_with("cert")] = None
-    """Its key, where it is not in the same file."""
+    """The key of the certificate, if it is not in the same file."""
     shard: ShardSettings = ShardSettings()
     sampling: Annotated[Mapping[str, Any], AfterValidator(_pipelines)] = {}
     """Strategies, plugins, pipelines, rounds and time limits: the keys of `sampling` of the hook `vela`."""
     drain_seconds: Seconds = 10.0
-    """When told to stop: how long those inside may take, while others are refused with 503."""
+    """How long open requests may take after a SIGTERM. New requests are refused with 503 meanwhile."""
     max_body_bytes: Annotated[int, Field(ge=1024)] = 1 << 20
-    """A longer question is refused with 413."""
+    """A longer request is refused with 413."""
     connections: Annotated[int, Field(ge=1, le=4096)] = 256
-    """How many connections are open at the same time, kept ones too; a daemon keeps as many as it asks at once."""
+    """How many connections may be open at the same time, including idle ones. A daemon keeps as many open as it makes \
+requests at once."""

@@ -68,61 +68,62 @@ class SlurmAccess(SettingsGroup):
     url: Annotated[str, AfterValidator(_address)]
     """Where slurmrestd listens: `http://host:port`, `https://host:port` or `unix:///path/to/socket`."""
     plain_http: Annotated[bool, AfterValidator(_private)] = False
-    """Whether the operator's token may go unencrypted to another machine. Only in a network that you trust as you \
-trust the token."""
+    """Whether the operator's token may be sent unencrypted to another machine. Only for a network that you trust as \
+much as the token."""
     token_file: File
     """A file with an operator's token, plain or as `SLURM_JWT=…`. It is read again when it changes."""
     user_name: Name | None = None
-    """The name sent beside the token; left out, Slurm takes the token's own."""
+    """The user name that is sent with the token. Left out, Slurm uses the name in the token."""
     api_versions: Annotated[tuple[Annotated[str, AfterValidator(_version)], ...], kinds.SOME, kinds.DIFFERENT] = tuple(
         versions.WIRES
     )
-    """API versions in order of preference; one alone pins it."""
+    """API versions in order of preference. The first one that slurmrestd serves is used."""
     ca: File | None = None
-    """The certificate authority of an `https` address."""
+    """The certificate authority of slurmrestd's certificate, for an `https` URL."""
     cert: File | None = None
     """A client certificate."""
     key: Annotated[File | None, kinds.together_with("cert")] = None
-    """Its key, where it is not in the same file."""
+    """The key of the certificate, if it is not in the same file."""
     connect_timeout_seconds: Seconds = 3.0
-    """How long a connection may take."""
+    """How long it may take to connect."""
     read_timeout_seconds: Seconds = 15.0
     """How long an answer may take; slurmctld itself gives up after 10 to 20 seconds."""
     recovery_timeout_seconds: Seconds = 60.0
-    """How long a list of all jobs in full may take: it is read once after a start."""
+    """How long the full list of all jobs may take. It is read once after a start."""
     read_tries: Count = 2
-    """How often one read is tried in all while slurmrestd does not answer. Orders are never repeated."""
+    """How often a read is tried while slurmrestd does not answer. Requests that change something are never repeated."""
     read_first_pause_seconds: Seconds = 0.1
-    """The longest pause before the second try. Pauses are random, so that bridges do not come back in step."""
+    """The longest pause before the second try. Pauses are random, so that several bridges do not retry at the same \
+moment."""
     read_longest_pause_seconds: Annotated[Seconds, kinds.above("read_first_pause_seconds")] = 2.0
-    """The longest pause before any try; until then it doubles with each."""
+    """The longest pause before any try. The pause doubles with each try until then."""
     connections: Count = 8
     """How many connections are kept open at most."""
     job_ids: JobIds | None = JobIds()
     """The range from which job ids are chosen, so that slurmctld itself refuses a second placeholder of one workload. \
-`null`: Slurm counts, and the bridge looks for an earlier placeholder instead."""
+`null`: Slurm assigns job ids, and the bridge looks for an earlier placeholder before it submits again."""
 
 
 class Kubernetes(SettingsGroup):
     """How the API server is reached."""
 
     kubeconfig: File | None = None
-    """A kubeconfig file; `null` is the service account of the pod that the bridge runs in."""
+    """A kubeconfig file. `null`: the service account of the bridge's pod."""
 
 
 class DefaultsSettings(SettingsGroup):
     """What a pod gets that does not say. Its own requests and annotations win."""
 
     partition: Names | None = None
-    """The partition, or several; left out, Slurm's own default."""
+    """The partition, or a comma list of partitions. Left out, Slurm's default partition."""
     account: Name | None = None
     """The account that is charged."""
     qos: Name | None = None
     """The quality of service."""
     gres: str | None = None
-    """Generic resources, for example `gpu:1`, for pods that ask for none."""
+    """Generic resources, for example `gpu:1`, of a pod that requests none."""
     timelimit: Count | None = None
-    """The time limit in minutes; left out, the partition's."""
+    """The time limit in minutes. Left out, the default of the partition."""
     exclusive: bool = False
     """Whether every pod gets whole nodes. Pods share nodes otherwise."""
     mcs_label: str = ""
@@ -132,13 +133,13 @@ class DefaultsSettings(SettingsGroup):
     memory: Quantity = "512Mi"
     """Memory of a pod that requests none."""
     count: Literal["requests", "limits"] = "requests"
-    """What of cpu and memory Slurm counts: the pod's requests, or its limits where it has some. Kubernetes itself \
+    """Whether Slurm counts the requests of a pod for cpu and memory, or its limits where it has any. Kubernetes \
 always counts requests."""
     user: User | None = None
-    """The Slurm user that owns the placeholders. Left out it is the token's own. Either must be no account of the \
-system: jobs of users with a number below 1000 are withdrawn."""
+    """The Slurm user that owns the placeholders. Left out, the owner of the token. It has to be an ordinary user: \
+jobs of users with a user id below 1000 are withdrawn."""
     group: User | None = None
-    """That user's group; left out, the primary one."""
+    """The group of the placeholders. Left out, the user's primary group."""
 
 
 class HookSettings(SettingsGroup):
@@ -147,34 +148,36 @@ class HookSettings(SettingsGroup):
     name: Name
     """A built-in hook, or one that an installed package offers under `slurm_bridge.hooks`."""
     options: Mapping[str, Any] = {}
-    """What it is configured with; see the page of the hook."""
+    """The options of the hook; its page lists them."""
     on_error: Literal["skip", "hold", "reject"] = "hold"
-    """When it fails: go on without it, let the workload wait, or refuse the workload."""
+    """What happens when the hook fails: the workload continues without it (`skip`), waits (`hold`), or is refused \
+(`reject`)."""
     budget_ms: Count = 200
-    """How long one call of it may take."""
+    """How long one call of the hook may take, in milliseconds."""
 
 
 class Workloads(SettingsGroup):
     """What is one workload where the objects themselves do not say, and how groups are treated."""
 
     job: Literal["pod", "gang"] = "pod"
-    """The pods of a Job: each by itself, or all of them as a gang. The annotation `gang` of a Job wins."""
+    """Whether each pod of a Job is a workload, or all of them are a gang. The annotation `gang` of a Job overrides \
+it."""
     jobset: Literal["auto", "gang", "replicatedjob", "pod"] = "auto"
-    """The pods of a JobSet: all as a gang (`gang`), a gang for each replicated job (`replicatedjob`), each by itself \
-(`pod`), or whatever of these its startup order allows (`auto`). The annotation `gang` of a JobSet wins."""
+    """The pods of a JobSet: all as a gang (`gang`), a gang for each replicated job (`replicatedjob`), each pod a \
+workload (`pod`), or the first of these that its startup order allows (`auto`). The annotation `gang` of a JobSet \
+overrides it."""
     member_lost: Literal["auto", "keep", "restart-group"] = "auto"
-    """When a member of a gang that runs is lost: the others run on (`keep`), all are ended and start anew \
-(`restart-group`), or as the kind of the group has it (`auto`). The annotation `member-lost` wins."""
+    """What happens when a member of a running gang is lost: the others continue (`keep`), all are ended and start \
+anew (`restart-group`), or the kind of the workload decides (`auto`). The annotation `member-lost` overrides it."""
     heterogeneous: Literal["auto", "never"] = "auto"
-    """Whether Slurm's heterogeneous jobs are used for gangs with members of different shapes, where Slurm can; \
+    """Whether a gang whose members differ is submitted as a heterogeneous job, if Slurm supports it (`auto`). \
 `never`: every member is counted as the largest."""
     settle_seconds: Annotated[float, Field(ge=0)] = 1.0
-    """How long the members of a gang have to have stopped coming before it is submitted, where their number is not \
-given."""
+    """A gang whose number of members is not known is submitted when no further member was created for this long."""
     incomplete_seconds: Seconds = 30.0
-    """How long a gang of which some members have left may keep its pending placeholder before that is taken back."""
+    """How long a gang that lacks members keeps its pending placeholder before it is cancelled."""
     bind_seconds: Seconds = 300.0
-    """How long the binding of a gang may stay half done before it is rolled back."""
+    """How long it may take to bind all members of a gang before its start is undone."""
 
 
 class Attempts(SettingsGroup):
@@ -183,24 +186,25 @@ class Attempts(SettingsGroup):
     candidates: Annotated[int, Field(ge=1, le=10)] = 3
     """How many candidate sets are tried at most."""
     window_seconds: Seconds = 45.0
-    """How long each may wait, counted from the moment at which Slurm first looked at the job."""
+    """How long Slurm is offered one candidate set, counted from the moment at which Slurm first considered the job."""
     total: Count = 10
-    """After how many attempts in all the last step follows."""
+    """After how many attempts the last step follows."""
     then: Literal["widen", "stay"] = "widen"
-    """The last step: any eligible node, or the last candidate set for good."""
+    """The last step: every eligible node (`widen`), or the last candidate set without a time limit (`stay`)."""
 
 
 class Scheduling(SettingsGroup):
     """How much is done at once."""
 
     workers: Annotated[int, Field(ge=1, le=64)] = 8
-    """How many calls are under way at the same time."""
+    """How many calls to Kubernetes and Slurm are made at the same time."""
     unstarted_window: Count = 4000
-    """How many placeholders may wait in Slurm at once, shared between namespaces; further workloads wait here."""
+    """How many placeholders may wait in Slurm at once, shared between namespaces; further workloads wait in the \
+daemon."""
     bind_tries: Count = 5
-    """How often nodes may refuse a pod in a row before its next try waits for the longest pause."""
+    """How often in a row nodes may refuse a pod before its next try waits for the longest pause."""
     avoid_seconds: Seconds = 300.0
-    """How long a node that refused a pod is kept from that pod and from those that replace it."""
+    """How long a node that refused a pod is excluded for that pod and for pods that replace it."""
     backoff_first_seconds: Seconds = 1.0
     """The first pause after a failure."""
     backoff_most_seconds: Annotated[Seconds, kinds.above("backoff_first_seconds")] = 300.0
@@ -211,18 +215,19 @@ class MirrorSettings(SettingsGroup):
     """How Slurm is watched."""
 
     fastest_seconds: Seconds = 0.2
-    """The time between two looks at our jobs while they move."""
+    """The time between two reads of the states of the bridge's jobs while they change."""
     slowest_seconds: Annotated[Seconds, kinds.above("fastest_seconds")] = 5.0
-    """The time between two looks while nothing happens."""
+    """The time between two reads while nothing changes."""
     detail_reads_per_second: Rate = 1.0
-    """How many waiting jobs are read in full: how soon a hold, an edit or a new reason is seen depends on it."""
+    """How many waiting jobs are read in full per second. It determines how soon a hold, an edit or a new reason is \
+noticed."""
     full_list_above: Count = 4000
-    """From how many jobs on the states of all jobs are read instead of those of ours."""
+    """If the bridge has more jobs than this, the states of all jobs are read instead of those of its own jobs."""
     vanished_minimum: Count = 10
-    """Jobs that may vanish at once without further evidence."""
+    """The breaker opens, and no pod is deleted, when at least this many of the bridge's jobs have vanished from Slurm \
+at once, and at least `vanished_fraction` of them."""
     vanished_fraction: Annotated[float, Field(gt=0, le=1)] = 0.5
-    """Beyond that number: the part of our jobs that may. When more vanish, no pod is deleted before Slurm has \
-been looked at again."""
+    """The fraction of the bridge's jobs that has to vanish at once before the breaker opens."""
     sweep_seconds: Seconds = 60.0
     """The time between two searches for placeholders without pods."""
 
@@ -238,38 +243,38 @@ class EndsSettings(SettingsGroup):
     """What follows when a placeholder or a pod ends."""
 
     after_timeout: Annotated[Mapping[str, AfterTimeout], AfterValidator(_with_default)] = {"default": "resubmit"}
-    """For each kind of owner (`Job`, `StatefulSet`, …, `default`): whether the pod that replaces one that ran into \
-its time limit is submitted again, or held until the user changes something."""
+    """For each kind of owner (`Job`, `StatefulSet`, …, `default`): what happens to the pod that replaces one \
+that reached its time limit: it is submitted (`resubmit`), or waits until the user changes something (`hold`)."""
     stuck_seconds: Seconds = 600.0
-    """How long a deleted pod may take to end on a node that does not answer before its placeholder is cancelled."""
+    """How long the placeholder of a deleted pod is kept if the pod does not end because its node does not answer."""
 
 
 class StatusSettings(SettingsGroup):
     """How much is written on pods."""
 
     conditions_per_second: Rate = 20.0
-    """Conditions; of several for one pod only the latest is written."""
+    """How many conditions are written per second. Of several for one pod only the latest is written."""
     events_per_second: Rate = 20.0
-    """Events; those that do not fit are dropped and counted."""
+    """How many events are written per second. Surplus events are dropped and counted."""
     patience_seconds: Annotated[float, Field(ge=0)] = 2.0
-    """A pod that starts within this time gets no word about its waiting."""
+    """A pod that starts within this time gets no condition about its waiting."""
 
 
 class LeaderElection(SettingsGroup):
     """Of several replicas one acts."""
 
     enabled: bool = True
-    """Off only where there is never more than one."""
+    """Set it to `false` only if there is never more than one replica."""
     namespace: Label = "slurm-bridge"
-    """Where the Lease is."""
+    """The namespace of the Lease."""
     name: Label = "slurm-bridge"
-    """What it is called."""
+    """The name of the Lease."""
     lease_seconds: Seconds = 15.0
-    """After this time without a word from the leader another one takes over."""
+    """Another replica takes over if the leader has not renewed the Lease for this long."""
     renew_seconds: Annotated[Seconds, kinds.below("lease_seconds")] = 10.0
-    """A leader that could not renew for this long stops to write."""
+    """A leader that could not renew the Lease for this long stops writing."""
     retry_seconds: Annotated[Seconds, kinds.below("renew_seconds")] = 2.0
-    """The time between two tries."""
+    """The time between two tries to renew or acquire the Lease."""
 
 
 class OwnerKind(SettingsGroup):
@@ -280,13 +285,13 @@ class OwnerKind(SettingsGroup):
     kind: Name
     """The kind, for example `StatefulSet`."""
     plural: Name
-    """The word in its address, for example `statefulsets`."""
+    """The plural in its API path, for example `statefulsets`."""
 
 
 class LogSettings(SettingsGroup):
     """What is logged to standard error."""
 
     verbosity: Annotated[int, Field(ge=0, le=10)] = 0
-    """0 is information, 4 adds debugging, 7 and 10 more."""
+    """0: information; 4: also debugging; 7 and 10: more."""
     as_json: Annotated[bool, Field(alias="json")] = False
     """One JSON object for each line."""

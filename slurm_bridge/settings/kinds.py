@@ -92,7 +92,7 @@ def _amount(text: str) -> str:
     except ValueError:
         raise ValueError("has to be a Kubernetes quantity, for example 500m, 2 or 1.5Gi") from None
     if amount <= 0:
-        raise ValueError("has to be more than nothing")
+        raise ValueError("has to be greater than 0")
     return text
 
 

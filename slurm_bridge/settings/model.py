@@ -21,30 +21,30 @@ class Settings(SettingsGroup, BaseSettings):  # type: ignore[misc]  # two kinds 
     """The configuration of one bridge: made of `sources`, or of the values given. The process's environment is none."""
 
     cluster_id: Label
-    """The name of this bridge in its placeholders. No two bridges of one Slurm cluster may share it, and it must not \
-change while placeholders exist."""
+    """The name of this bridge in its placeholders. Bridges of one Slurm cluster need different names. Do not change \
+it while placeholders exist."""
     scheduler_names: Annotated[tuple[SchedulerName, ...], kinds.SOME, kinds.DIFFERENT] = (names.SCHEDULER_NAME,)
     """Pods with one of these in `spec.schedulerName` are scheduled."""
     managed_namespaces: Annotated[tuple[Label, ...] | None, _Reloadable, kinds.DIFFERENT] = None
     """Namespaces whose pods the admission webhook gives to this scheduler. A pod that names the scheduler itself is \
 scheduled wherever it is."""
     managed_namespace_selector: Annotated[str | None, _Reloadable, kinds.instead_of("managed_namespaces")] = None
-    """Instead of a list: a label selector for those namespaces."""
+    """A label selector for these namespaces, instead of a list."""
     slurm: groups.SlurmAccess
     kubernetes: groups.Kubernetes = groups.Kubernetes()
     defaults: Annotated[groups.DefaultsSettings, _Reloadable] = groups.DefaultsSettings()
     gres: Annotated[Mapping[str, Name], _Reloadable] = _GPUS
     """Extended resources of pods, and the generic resource (`name` or `name:type`) that stands for each in Slurm. \
-Given, it replaces the whole table."""
+A configured table replaces the default as a whole."""
     hooks: Annotated[tuple[groups.HookSettings, ...], _Reloadable] = (
         groups.HookSettings(name="policy"),
         groups.HookSettings(name="eligibility"),
     )
-    """The chain, in order."""
+    """The chain of hooks, in order."""
     unhonoured: Annotated[Literal["wait", "ignore"], _Reloadable] = "wait"
-    """What becomes of a pod that asks for what no hook of the chain honours (spread constraints, host ports, …): it \
-waits and says so, or it is submitted as if it had not asked, and an event says that. One that asks for devices by \
-claim waits in any case."""
+    """What happens to a pod with a placement requirement that no hook of the chain honours (spread constraints, host \
+ports, …): it waits with `NotHonoured`, or it is submitted without the requirement, and an event reports that. A pod \
+that requests devices by claim waits in either case."""
     attempts: Annotated[groups.Attempts, _Reloadable] = groups.Attempts()
     workloads: groups.Workloads = groups.Workloads()
     scheduling: groups.Scheduling = groups.Scheduling()
@@ -55,7 +55,7 @@ claim waits in any case."""
     web: doors.Web = doors.Web()
     agent: agents.AgentSettings = agents.AgentSettings()
     owners: tuple[groups.OwnerKind, ...] = ()
-    """Further kinds of objects whose annotations are read as a pod's owner. The bridge needs permission to get them."""
+    """Further kinds of owners of pods whose annotations are read. The service account needs the right to get them."""
     log: groups.LogSettings = groups.LogSettings()
 
     @classmethod

@@ -164,9 +164,7 @@ def _repeated(node: yaml.Node, path: pathlib.Path) -> Iterator[ConfigurationProb
         names = [key.value for key, _ in node.value if isinstance(key, yaml.ScalarNode)]
         for position, (key, value) in enumerate(node.value):
             if key.value in names[:position]:
-                yield ConfigurationProblem(
-                    place=_mark(path, key.start_mark), message=f"{key.value}: stands here a second time"
-                )
+                yield ConfigurationProblem(place=_mark(path, key.start_mark), message=f"{key.value}: occurs twice")
             yield from _repeated(value, path)
     if isinstance(node, yaml.SequenceNode):
         for item in node.value:

@@ -13,39 +13,40 @@ class Tls(SettingsGroup):
     """The certificate of the HTTP door."""
 
     cert: File
-    """The certificate, and after it what leads to its authority; read again when it changes."""
+    """The certificate, followed by its chain. The file is read again when it changes."""
     key: File | None = None
-    """Its key, where it is not in the same file."""
+    """The key of the certificate, if it is not in the same file."""
 
 
 class Submission(SettingsGroup):
     """`POST /pods`: pods that are handed in over HTTP and created with the rights of their users."""
 
     enabled: bool = False
-    """On, callers hand their own tokens to the bridge: see `docs/submission.md` first."""
+    """Enables the submission API. Callers send their own tokens to the bridge: read `docs/submission.md` first."""
     plain_http: bool = False
-    """Whether these tokens may come without TLS from other machines. Only where something in front of the bridge \
-ends TLS."""
+    """Whether callers on other machines may send these tokens without TLS. Only if a proxy in front of the bridge \
+terminates TLS."""
     pending: Count = 256
-    """How many pods may be handed in that the scheduler has not seen yet; further ones are refused for the moment."""
+    """How many submitted pods may exist that the scheduler has not seen yet. Further pods are refused with 429."""
     unseen_seconds: Seconds = 30.0
-    """How long a pod counts as pending that was created and that the scheduler never sees."""
+    """How long a created pod counts as pending if the scheduler never sees it."""
     most_bytes: Annotated[int, Field(ge=1024, le=3 << 20)] = 256 << 10
-    """How large a manifest may be."""
+    """The largest manifest, in bytes."""
 
 
 class Administration(SettingsGroup):
     """`/queues/config`, `/queues/validate` and `/queues/reload`, for administrators of the queues of `yunikorn`."""
 
     enabled: bool = False
-    """On, administrators send their own tokens to the bridge: see `docs/yunikorn.md`."""
+    """Enables the admin API of the queues. Administrators send their own tokens to the bridge: see \
+`docs/yunikorn.md`."""
     plain_http: bool = False
-    """Whether these tokens may come without TLS from other machines. Only where something in front of the bridge \
-ends TLS."""
+    """Whether callers on other machines may send these tokens without TLS. Only if a proxy in front of the bridge \
+terminates TLS."""
     most_bytes: Annotated[int, Field(ge=1024, le=3 << 20)] = 1 << 20
-    """How large a configuration may be that is to be validated."""
+    """The largest configuration to validate, in bytes."""
     requests_per_second: Annotated[float, Field(gt=0, le=100)] = 5.0
-    """How often all users together may ask: each time the API server is asked whose the token is."""
+    """How many requests per second all users together may make. For each of them the API server reviews the token."""
 
 
 _Tokens = TypeVar("_Tokens", Submission, Administration)
@@ -67,10 +68,11 @@ class Web(SettingsGroup):
     host: str = "127.0.0.1"
     """The address to listen on; in a pod `0.0.0.0`."""
     port: Annotated[int, Field(ge=0, le=65535)] = 8080
-    """The port; 0 is any that is free."""
+    """The port. 0: any free port."""
     probes_port: Annotated[int, Field(ge=0, le=65535)] | None = None
-    """A port for `/livez` and `/readyz` alone, so that other requests cannot fill it; left out, `web.port` does."""
+    """A port for `/livez` and `/readyz` only, so that other requests cannot block the probes. Left out, only \
+`web.port` serves them."""
     tls: Tls | None = None
-    """Left out, the door speaks plain HTTP; given, HTTPS alone, for probes and metrics too."""
+    """With it the port serves HTTPS only, also for probes and metrics. Left out, the port serves plain HTTP."""
     submission: Annotated[Submission, AfterValidator(_private)] = Submission()
     administration: Annotated[Administration, AfterValidator(_private)] = Administration()

@@ -92,8 +92,8 @@ def _bound(translated: Translated, ground: GangNodes, terms: LayoutTerms) -> Tra
     if found is None:
         return _no_room(translated, ground, terms)
     told = (
-        f"the {count} pods differ and will not share one node, and components for them {_not(ground, terms)}:"
-        f" each is asked for as {_words(most)}"
+        f"the {count} pods differ and do not fit on one node together, and components for them {_not(ground, terms)}:"
+        f" each is requested as {_words(most)}"
     )
     return dataclasses.replace(_as(translated, found), form=Form.BOUND, told=told)
 
@@ -127,7 +127,11 @@ def _as_components(translated: Translated, parts: Sequence[Layout]) -> Translate
     components = tuple(_with(other, part) for other, part in zip(others, parts[1:], strict=True))
     words = "; ".join(f"{len(shape.pods)} x {_words(shape.needs)}" for shape in translated.shapes)
     settled = changed(
-        _as(translated, parts[0]), "components", components, "the pods differ, and will not share one node", words
+        _as(translated, parts[0]),
+        "components",
+        components,
+        "the pods differ, and do not fit on one node together",
+        words,
     )
     return dataclasses.replace(settled, form=Form.HET)
 
@@ -138,10 +142,10 @@ def _as_components(translated: Translated, parts: Sequence[Layout]) -> Translate
 def _not(ground: GangNodes, terms: LayoutTerms) -> str:
     """Why there are no components."""
     if not ground.heterogeneous:
-        return "are not available: no heterogeneous jobs here"
+        return "are not available (no heterogeneous jobs)"
     if _counted(terms):
-        return "could not keep the number of nodes that is asked for"
-    return "would need more nodes than there are, because they share none"
+        return "cannot keep the requested number of nodes"
+    return "need more nodes than there are, because components share no node"
 
 
 def _on(terms: LayoutTerms) -> str:
@@ -156,11 +160,11 @@ def _no_room(translated: Translated, ground: GangNodes, terms: LayoutTerms) -> W
     most, count = shapes.bound(shapes.kinds(translated.shapes)), _count(translated)
     if not ground.common:
         message = (
-            f"no node of {ground.where} will do for all {count} pods, and components for them {_not(ground, terms)}"
+            f"no node of {ground.where} is suitable for all {count} pods, and components for them {_not(ground, terms)}"
         )
         return Wait(reason=UNSCHEDULABLE, message=message)
     room = layout.capacity(most, ground.common, terms)
-    alike = " where each is asked for as the largest" if len(shapes.kinds(translated.shapes)) > 1 else ""
+    alike = " where each is requested as the largest" if len(shapes.kinds(translated.shapes)) > 1 else ""
     message = f"{ground.where} has room for {min(room, count)} of {count} pods of {_words(most)}{alike}{_on(terms)}"
     return Wait(reason=UNSCHEDULABLE, message=message)
 

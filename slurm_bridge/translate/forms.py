@@ -102,7 +102,7 @@ def _member_lost(text: str) -> str:
 def _person(text: str) -> str:
     if not _DIGITS.fullmatch(text):
         if text.lower() in SYSTEM_NAMES or text.lower().startswith(_SYSTEM_NAME_BEGINS):
-            raise ValueError(f"{text[:60]!r} is an account of the system")
+            raise ValueError(f"{text[:60]!r} is a system account")
         return _matched(_PERSON, text)
     number = int(text)
     if not ordinary(number):

@@ -75,7 +75,7 @@ def settle(translated: Translated, facts: SlurmFacts, within: Within | None = No
     Only the form of a gang depends on its eligible nodes, `within`; None means all nodes of its partitions.
     """
     if not facts.partitions or not facts.nodes:
-        return Wait(reason="SlurmUnavailable", message="Slurm has not told its partitions and nodes yet")
+        return Wait(reason="SlurmUnavailable", message="Slurm has not reported its partitions and nodes yet")
     catalogue = _catalogue(facts)
     partition = translated.request.partition
     unknown = [name for name in (partition.split(",") if partition else ()) if name not in catalogue.partitions]

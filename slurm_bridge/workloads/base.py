@@ -104,7 +104,7 @@ def _elsewhere(root: Root, claimed: Root, first: Pod, given: Given) -> Wait | Mo
     """The pods belong to another workload; but where their owner was deleted, they are about to be deleted, too."""
     if not given.owners.resolve(first).gone:
         return Moved(claimed)
-    message = f"an owner of pod {first.metadata.name} of {root} has been deleted; the pod is about to be, too"
+    message = f"an owner of pod {first.metadata.name} of {root} has been deleted; the pod will be deleted too"
     return Wait(reason="OwnerGone", message=message, retry_after=RETRY_AFTER)
 
 

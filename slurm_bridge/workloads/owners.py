@@ -172,7 +172,8 @@ class Owners:
         """Counts one more read of this namespace; TryLater when its budget is used up."""
         wait = self._reads.take(namespace, now)
         if wait > 0:
-            text = f"namespace {namespace} has had {self._limits.reads_at_once} owners read at once, and waits for more"
+            budget = f"its budget of {self._limits.reads_at_once} reads of owners"
+            text = f"namespace {namespace} has used {budget}, and waits for further reads"
             raise errors.TryLater(text, retry_after=wait)
 
     def _read(self, kind: Kind[Object], reference: OwnerReference, namespace: str) -> Object | _Absent:
@@ -186,7 +187,7 @@ class Owners:
         if found is None:
             return _Absent(f"{_words(reference)} does not exist", gone=True)
         if found.uid != reference.uid:
-            return _Absent(f"{_words(reference)} does not exist any more: another one has its name", gone=True)
+            return _Absent(f"{_words(reference)} does not exist any more: another object has its name", gone=True)
         return found
 
 
@@ -207,8 +208,8 @@ def _linked(kind: Kind[Object], found: Object) -> OwnerLink:
 def _knot(link: OwnerLink, met: set[str], depth: int) -> str:
     """Why the chain ends at an owner that could be read; empty when it goes on."""
     if link.object.uid in met:
-        return f"{link.kind.kind} {link.name} owns itself, through others"
-    return f"more than {DEEPEST} owners above each other" if depth >= DEEPEST else ""
+        return f"{link.kind.kind} {link.name} owns itself through other objects"
+    return f"more than {DEEPEST} levels of owners" if depth >= DEEPEST else ""
 
 
 def _words(reference: OwnerReference) -> str:

@@ -225,7 +225,7 @@ def test_users_still_write_what_is_theirs(
 @pytest.mark.real
 @pytest.mark.security("rights")
 def test_users_choose_no_node_beside_our_scheduler(kube: support_servers.Kubernetes, pods: Pods) -> None:
-    """With deploy/admission a pod of our scheduler cannot bring its own node past Slurm."""
+    """With deploy/admission a user cannot set the node of a pod of our scheduler."""
     with pytest.raises(support_servers.Refused, match=r"spec\.nodeName cannot be set beside schedulerName"):
         pods(spec={"nodeName": "nowhere"})
     path = pods("other", spec={"nodeName": "nowhere"})

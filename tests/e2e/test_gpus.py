@@ -168,7 +168,7 @@ def test_without_heterogeneous_jobs_every_member_counts_as_the_largest_and_an_ev
     uid = made["metadata"]["uid"]
     wait.until(lambda: "SlurmJobWidened" in scene.plain.reasons(uid), "event", 15)
     (told,) = [one["message"] for one in scene.plain.events(uid) if one["reason"] == "SlurmJobWidened"]
-    assert "each is asked for as (2 cpus" in told, told
+    assert "each is requested as (2 cpus" in told, told
 
 
 @pytest.mark.real

@@ -146,6 +146,6 @@ def test_forged_members_never_join_a_gang_of_another_namespace(scene: Scene) -> 
 @pytest.mark.real
 @pytest.mark.security("input")
 def test_garbage_of_one_namespace_ends_no_daemon(scene: Scene) -> None:
-    """The daemon lives and is ready while a namespace holds garbage and Slurm holds a job whose name is no UTF-8."""
+    """The daemon is live and ready while a namespace has unreadable objects and Slurm a job whose name is not UTF-8."""
     assert scene.world.daemon.alive
     assert scene.world.daemon.probe("readyz") == 200

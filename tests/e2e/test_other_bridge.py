@@ -44,7 +44,7 @@ def former(world: World) -> int:
 
 @pytest.mark.security("neighbours")
 def test_two_bridges_on_one_slurm_and_one_kubernetes_harm_nothing_of_each_other(world: World, farm: Farm) -> None:
-    """Beside another bridge and its sweep, pods and jobs of both sides run on, also when our daemon starts anew."""
+    """Beside another bridge and its sweep, pods and jobs of both continue to run, also after a restart of ours."""
     waits = {names.JOB_PREFIX + "partition": "closed", **support_world.FOREVER}
     with support_other_bridge.theirs(world, farm, THEIRS) as theirs:
         before = theirs.now()

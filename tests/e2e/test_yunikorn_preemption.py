@@ -41,7 +41,7 @@ LEAVES = {"kwok.local/terminating": "2s"}
 #: A pod that waits for so long has others evicted for it.
 SOON = {"preemption.delay": "2s"}
 SLOW = {"quota.preemption.delay": "2s"}
-WORDS = "room is made in queue root.{}: {} with more than their queues are entitled to have to go"
+WORDS = "room is made in queue root.{}: {} of queues beyond their guarantees will be evicted"
 
 
 def least(cpus: int) -> Json:

@@ -15,7 +15,7 @@ SHARE = 160
 @pytest.mark.security("identity")
 @pytest.mark.timeout(7200)
 def test_daemons(session: Session, part: tuple[int, int], tmp_path: pathlib.Path) -> None:
-    """Whatever users of one namespace do, no daemon stops, and the workloads of the other one end as without them."""
+    """Whatever users of one namespace do, no daemon stops, and workloads of another one end as without them."""
     report = runner.run(Daemons(tmp_path), session.fewer(SHARE), *part)
     if report:
         pytest.fail(str(report), pytrace=False)

@@ -10,7 +10,7 @@ from tests.fuzz.runner import Session
 @pytest.mark.security("input")
 @pytest.mark.timeout(3600)
 def test_objects(session: Session, part: tuple[int, int]) -> None:
-    """An object that cannot be read hides no other, and no handler stops or ends anything because of one."""
+    """An object that cannot be read hides no other object, stops no handler, and ends no pod."""
     report = runner.run(Objects(), session, *part)
     if report:
         pytest.fail(str(report), pytrace=False)

@@ -170,6 +170,39 @@ def test_tools_and_suites_are_read_too(project: Project, capsys: pytest.CaptureF
 
 
 @pytest.mark.parametrize(
+    ("path", "text", "line"),
+    [
+        ("CHANGELOG.md", "# Changes\n\n- A pod that waits\n  is told who\n  runs.\n", 3),
+        ("docs/operating.md", "| a | b |\n|---|---|\n| a pod | nobody binds it |\n", 3),
+        ("examples/job/README.md", "# job\n\nIt [waits](a.md) for whoever\nis first.\n", 3),
+        ("deploy/rbac.yaml", "kind: Role\n# One rule\n# for anybody.\nrules: []  # none\n", 2),
+    ],
+)
+def test_pages_and_manifests_are_read_too(
+    project: Project, capsys: pytest.CaptureFixture[str], path: str, text: str, line: int
+) -> None:
+    """A finding names the line at which the paragraph, item, row or comment begins."""
+    project.file(path, text)
+    assert project.check() == 1
+    assert capsys.readouterr().out.startswith(f"{path}:{line}: person: ")
+
+
+@pytest.mark.parametrize(
+    ("path", "text"),
+    [
+        ("README.md", "Run\n\n```\nwho\n```\n\nand see [it](by-whoever.md).\n"),
+        ("docs/decisions/0001-first.md", "Whoever decided.\n"),
+        ("docs/waiting.md", "A page may be named in -ing.\n"),
+        ("deploy/config.yaml", "limit: nobody alone\n"),
+    ],
+)
+def test_code_links_and_decisions_are_not_read(project: Project, path: str, text: str) -> None:
+    """Names of files in links, blocks of code, values of manifests, and records of earlier decisions."""
+    project.file(path, text)
+    assert project.check() == 0
+
+
+@pytest.mark.parametrize(
     ("text", "refused"),
     [
         (f"def long() -> None:\n{SIX_LINES}\n", True),

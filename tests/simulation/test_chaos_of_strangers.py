@@ -19,7 +19,7 @@ COME, START = 12, 40
 
 @pytest.mark.security("identity")
 def test_no_promise_is_broken_beside_hostile_users(stranger_seed: int, tmp_path: pathlib.Path) -> None:
-    """Whatever users of a hostile namespace forge, no promise to the others is broken.
+    """Whatever users of a hostile namespace forge, the promises of this page hold for other namespaces.
 
     Above all, a job binds pods of its own namespace only.
     """
@@ -35,7 +35,7 @@ def test_no_promise_is_broken_beside_hostile_users(stranger_seed: int, tmp_path:
 
 @pytest.mark.security("identity")
 def test_a_hostile_namespace_changes_nothing_for_another(stranger_seed: int, tmp_path: pathlib.Path) -> None:
-    """A JobSet, a Job, a group and a pod fare the same beside a hostile namespace as without it."""
+    """A JobSet, a Job, a group and a pod are scheduled beside a hostile namespace as without it."""
     alone = _outcome(stranger_seed, tmp_path / "token", hostile=False)
     assert _outcome(stranger_seed, tmp_path / "token", hostile=True) == alone
     assert alone["bound"] == 6

@@ -79,7 +79,7 @@ def test_the_rights_are_what_the_program_does_and_no_more() -> None:
 
 @pytest.mark.security("rights")
 def test_no_shipped_role_may_change_a_pods_spec() -> None:
-    """The daemon may not patch or update pods: with its rights nobody changes an image or a command of any pod."""
+    """The daemon may not patch or update pods: its rights do not change the image or command of any pod."""
     files = [file for file in DEPLOY.rglob("*.yaml") if file.name != "kustomization.yaml"]
     granted = {right for file in files for right in rights(file)}
     assert ("", "pods/status", "patch") in granted
@@ -263,7 +263,7 @@ def test_probes_have_a_port_that_serves_nothing_else(container: Json, settings: 
 
 @pytest.mark.security("fairness")
 def test_a_network_policy_lets_in_probes_and_scrapes_alone(pod: Json, container: Json) -> None:
-    """A NetworkPolicy is shipped that leaves the metrics' port to the namespace that scrapes it."""
+    """The shipped NetworkPolicy opens the metrics port only to the namespace that scrapes it."""
     (policy_,) = objects("networkpolicy.yaml")
     assert policy_["spec"]["podSelector"]["matchLabels"] == pod["metadata"]["labels"]
     assert policy_["spec"]["policyTypes"] == ["Ingress"]

@@ -146,24 +146,6 @@ def test_every_word_that_vela_counts_by_is_explained(word: str) -> None:
     assert f"`{word}`" in (DOCS / "vela.md").read_text().partition("## Metrics")[2].partition("\n## ")[0]
 
 
-def anchors(path: pathlib.Path) -> set[str]:
-    """The headings of a page as links name them."""
-    titles = re.findall(r"^#+ (.*)$", path.read_text(), re.MULTILINE)
-    return {re.sub(r"[^a-z0-9 _-]", "", one.lower()).replace(" ", "-") for one in titles}
-
-
-@pytest.mark.parametrize("name", sorted(path.name for path in DOCS.glob("*.md")))
-def test_links_lead_somewhere(name: str) -> None:
-    """To files that exist, and to headings that they have."""
-    for target in re.findall(r"\]\(([^)\s]+)\)", (DOCS / name).read_text()):
-        if target.startswith(("http:", "https:")):
-            continue
-        file, _, heading = target.partition("#")
-        path = (DOCS / file).resolve() if file else DOCS / name
-        assert path.exists(), target
-        assert not heading or heading in anchors(path), target
-
-
 @pytest.mark.parametrize("name", ["kai.md", "kube-scheduler.md", "vela.md", "yunikorn.md"])
 def test_the_least_configuration_of_a_page_is_accepted(name: str) -> None:
     """As it stands there; every hook in it ships with the bridge."""

@@ -104,7 +104,7 @@ def doubt(ctx: SchedulerContext, members: WorkloadPods, placeholder: Placeholder
         return Filed(after=settled - now)
     vanished, bound = ctx.table.vanished(named=not placeholder.seen)
     if ends.breaker.open(vanished, bound):
-        text = f"{vanished} of {bound} placeholder jobs have vanished at once; no pod is ended until that is explained"
+        text = f"{vanished} of {bound} placeholder jobs vanished at once; no pod is ended until Slurm shows other jobs"
         logger.error(text)
         for pod in members.pods(PodState.BOUND)[:1]:
             ctx.status.event(pod, "SlurmJobsVanished", text, warning=True)

@@ -1,4 +1,4 @@
-"""The user of a job as slurmctld resolved it: only its number tells whether a name is an account of the system.
+"""The user of a job as slurmctld resolved it: only its number tells whether a name is a system account.
 
 Every reading of a job carries the number, so the check costs no call. The last reading is the one before the binding.
 """

@@ -97,7 +97,7 @@ def _disown(ctx: SchedulerContext, pod: Pod, job_id: names.JobId, found: Placeho
     text = f"Slurm job {job_id} is not of this bridge ({whose})"
     if found is None:
         text = f"Slurm does not know job {job_id}, and the pod was bound by another bridge"
-    text += "; the pod is left alone. Its own bridge ends it; where there is none any more, delete the pod"
+    text += "; this bridge leaves the pod alone. If the bridge that bound it is not in use any more, delete the pod"
     ctx.status.event(pod, "SlurmJobNotOurs", text, warning=True)
     logger.bind(workload="/".join(pod.key)).warning(text)
 

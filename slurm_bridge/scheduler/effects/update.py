@@ -26,7 +26,7 @@ from slurm_bridge.scheduler.state import DesiredJob
 #: Intent, what an update cannot change, what it can.
 MARK_PARTS = 3
 #: Why a job is given back that Slurm would start on nodes that were cleared for another workload.
-CROWDED_OUT = "the nodes that are left for it are cleared for another one"
+CROWDED_OUT = "its remaining nodes are being cleared for another workload"
 
 
 def keep(ctx: SchedulerContext, desired: DesiredJob, planned: Plan | Wait | Reject, placeholder: Placeholder) -> Filed:
@@ -106,7 +106,7 @@ def _update(ctx: SchedulerContext, desired: DesiredJob, planned: Plan, placehold
         if outcome.why is Refusal.UNKNOWN_NODE:
             # One name that Slurm does not know spoils every later update of this job too.
             ctx.refresh_facts()
-            return cancel.replace(ctx, placeholder, "a node that it named has left Slurm")
+            return cancel.replace(ctx, placeholder, "a node that it names is not in Slurm any more")
         if outcome.why is Refusal.BUSY:
             return ctx.back_off(placeholder.owner.key)
         ctx.states.of(placeholder.owner.key).update_refused = desired_job.mark(desired, planned)

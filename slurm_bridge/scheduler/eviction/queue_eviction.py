@@ -182,7 +182,7 @@ class QueueEvictions:
         if not told.issuperset(room.victims) and leaving:
             where = f" in queue {room.where}" if room.where else ""
             count = "1 workload" if len(leaving) == 1 else f"{len(leaving)} workloads"
-            text = f"room is made{where}: {count} with more than their queues are entitled to have to go"
+            text = f"room is made{where}: {count} of queues beyond their guarantees will be evicted"
             logger.bind(workload=asker).info("eviction: {} ({})", text, ", ".join(leaving))
             for pod in pods:
                 self._context.status.event(pod, "PreemptionStarted", text)

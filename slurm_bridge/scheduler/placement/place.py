@@ -75,7 +75,7 @@ def first_node(pods: Sequence[Pod], nodes: Sequence[str]) -> dict[str, str] | Re
     return {pod.uid: nodes[0] for pod in pods} if nodes else _EMPTY
 
 
-_EMPTY = Reject(reason="SlurmAllocationEmpty", message="Slurm says that the job runs, yet it has no nodes")
+_EMPTY = Reject(reason="SlurmAllocationEmpty", message="Slurm reports that the job runs, but it has no nodes")
 
 
 class _Node:

@@ -58,7 +58,7 @@ def _shares(view: JobView, context: SchedulerContext) -> list[tuple[NodeShare, .
         ids = [one.job_id for one in context.slurm.components(view.job_id)]
     found = [context.slurm.allocation(job_id) for job_id in ids]
     if not found or any(one is None for one in found):
-        text = f"Slurm says that job {view.job_id} runs, yet not what it holds"
+        text = f"Slurm says that job {view.job_id} runs, but not what it allocated"
         return Reject(reason="SlurmAllocationEmpty", message=text)
     return [tuple(_plain(share) for share in one.shares) for one in found if one is not None]
 

@@ -39,7 +39,7 @@ def gather(root: Root, members: Members, given: Given) -> Workload | Wait:
     if job is None or not _is_gang(job, given.options):
         reference = voices.made_by(pod, kinds.JOBS)
         if reference is not None and chain.gone and not chain.links:
-            text = f"Job {reference.name} of pod {pod.metadata.name} has been deleted; the pod is about to be, too"
+            text = f"Job {reference.name} of pod {pod.metadata.name} has been deleted; the pod will be deleted too"
             return Wait(reason="OwnerGone", message=text, retry_after=gangs.PROGRESS)
         return voices.alone(pod, chain, reference.name if reference is not None else pod.metadata.name)
     size = max(1, job.pods_to_come)
@@ -95,8 +95,8 @@ SPEC = KindSpec(
     page=KindPage(
         title="Job",
         pods="its pods",
-        one="each pod; the Job, where it asks for that",
-        minimum="all pods that are still to come",
+        one="each pod, or the Job if it asks for a gang",
+        minimum="all pods that still have to run",
         sources="pod, owner",
     ),
 )

@@ -217,7 +217,7 @@ SPEC = KindSpec(
         title="JobSet",
         pods="the pods of its Jobs",
         one="the JobSet, or each of its replicated jobs",
-        minimum="all pods that are still to come",
+        minimum="all pods that still have to run",
         sources="pod, JobSet",
     ),
 )

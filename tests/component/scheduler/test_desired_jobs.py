@@ -79,7 +79,7 @@ def test_what_cannot_be_translated_is_a_refusal(bridge: Bridge) -> None:
 
 @pytest.mark.security("fairness")
 def test_a_refusal_is_remembered_like_a_wish(bridge: Bridge) -> None:
-    """A cordon does not make the bridge read the wrong annotations of a waiting pod again."""
+    """After a cordon the bridge does not check the invalid annotations of a waiting pod again."""
     wrong = workload({names.JOB_PREFIX + "timelimit": "0"})
     first = desired_job.read(wrong, bridge.core.context)
     assert isinstance(first, Reject)

@@ -24,7 +24,7 @@ def test_a_waiting_job_of_an_earlier_version_loses_the_nodes_that_it_requires(br
 
 @pytest.mark.security("neighbours")
 def test_a_job_that_is_asked_for_again_for_its_pods_requires_no_nodes(bridge: Bridge) -> None:
-    """A job that slurmctld has forgotten is submitted again for the nodes of its pods by excluding all others."""
+    """A job that slurmctld has forgotten is submitted again with all nodes excluded but those of its pods."""
     job = bridge.bound("a")
     node = bridge.node_of("a")
     bridge.world.crash_slurm(1e6)

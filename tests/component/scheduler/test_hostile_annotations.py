@@ -94,7 +94,7 @@ def test_it_stops_no_preemption_either(bridge: Bridge, key: str) -> None:
 
 @pytest.mark.security("input")
 def test_a_pod_that_surprises_the_watch_does_not_end_it(bridge: Bridge) -> None:
-    """One object that the daemon cannot cope with is logged and counted, and the watch of all others goes on."""
+    """An object that triggers a defect of the daemon is logged and counted, and the watch continues."""
     bridge.run(1)
     odd = Pod(metadata=ObjectMeta(name="odd", namespace="n", uid="odd", labels=None))  # type: ignore[arg-type]
     node = Node(metadata=ObjectMeta(name="odd", uid="odd", labels=None))  # type: ignore[arg-type]
@@ -108,7 +108,7 @@ def test_a_pod_that_surprises_the_watch_does_not_end_it(bridge: Bridge) -> None:
 
 @pytest.mark.security("input")
 def test_a_workload_that_surprises_the_recovery_does_not_end_it(bridge: Bridge) -> None:
-    """A leader always comes to lead, whatever one workload holds."""
+    """A replica becomes leader whatever the objects of one workload contain."""
     queues = Queues(bridge, queue("a"))
     queues.pod("poison", "root.a")
     queues.pod("other", "root.a")

@@ -29,7 +29,7 @@ def stranger(bridge: Bridge, name: bytes) -> int:
 
 @pytest.mark.security("input")
 def test_a_stranger_whose_job_name_is_no_utf8_stops_nobody(bridge: Bridge) -> None:
-    """A Slurm job of a stranger whose name is no UTF-8 never stops the bridge from submitting and binding."""
+    """A Slurm job of another user whose name is not UTF-8 never stops the bridge from submitting and binding."""
     bridge.bound("before")
     stranger(bridge, b"caf\xe9")
     bridge.run(90)
@@ -72,7 +72,7 @@ def test_a_garbled_text_of_nodes_ends_no_pod(bridge: Bridge, text: str) -> None:
 
 @pytest.mark.security("input")
 def test_one_wrong_reading_of_the_nodes_ends_no_pod(bridge: Bridge) -> None:
-    """A pod is only deleted for a node that its job lost when a second reading says so, too."""
+    """A pod is deleted because its job lost the node only after a second reading confirms it."""
     job = bridge.bound("a")
     garble(bridge, job.job_id, lambda row: {**row, "nodes": "another"}, times=1)
     bridge.run(120)

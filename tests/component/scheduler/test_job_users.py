@@ -22,7 +22,7 @@ def a_bridge(bridge: Bridge, number: int) -> Bridge:
 @pytest.mark.security("rights")
 @pytest.mark.parametrize("number", [0, 99, 401, 999, 65534])
 def test_a_name_of_the_system_is_found_by_its_number(bridge: Bridge, number: int) -> None:
-    """A pod whose user is a system account on Slurm's side (below 1000, 99, 65534) is never bound by its job."""
+    """A pod whose user is a system account in Slurm (below 1000, 99, 65534) is never bound."""
     bridge = a_bridge(bridge, number)
     bridge.pod("a", annotations=WHOSE)
     bridge.run(30)

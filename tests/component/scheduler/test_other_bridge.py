@@ -65,7 +65,7 @@ def test_a_pod_whose_job_is_anothers_is_never_ended(bridge: Bridge, record: str)
 
 @pytest.mark.security("neighbours")
 def test_many_pods_of_another_bridge_neither_end_nor_stop_anything(bridge: Bridge) -> None:
-    """Pods that another bridge has bound do not count as vanished jobs: the breaker stays closed for everybody."""
+    """Pods that another bridge has bound do not count as vanished jobs: the breaker stays closed."""
     bridge = Bridge(bridge.folder, world=bridge.world, mirror={"vanished_minimum": 2})
     for number in range(4):
         theirs(bridge, f"theirs{number}")
@@ -80,7 +80,7 @@ def test_many_pods_of_another_bridge_neither_end_nor_stop_anything(bridge: Bridg
 
 @pytest.mark.security("neighbours")
 def test_a_note_that_says_we_bound_a_pod_and_then_does_not_keeps_nobody_busy(bridge: Bridge) -> None:
-    """A pod that names another's running job and takes back that we bound it is left alone, as is that job's pod."""
+    """A pod that names the running job of another pod and loses `bound-by` is left alone, and so is the other pod."""
     job_id = bridge.bound("ours").job_id
     bound_by = bridge.core.context.config.rules.cluster_id
     named(bridge, "forged", job_id, finalizer=False, notes={names.ANNOTATION_BOUND_BY: bound_by})
@@ -100,7 +100,7 @@ def test_the_pod_says_once_that_its_job_is_not_ours(bridge: Bridge) -> None:
     said = [text for reason, text in bridge.events("theirs") if reason == "SlurmJobNotOurs"]
     assert len(said) == 1
     assert said[0].startswith(f"Slurm job {job_id} is not of this bridge")
-    assert "left alone" in said[0]
+    assert "leaves the pod alone" in said[0]
     assert bridge.core.pod_index.disowned == 1
 
 

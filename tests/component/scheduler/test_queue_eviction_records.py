@@ -189,7 +189,7 @@ def test_nonsense_on_pods_is_not_believed(bridge: Bridge) -> None:
 
 @pytest.mark.security("identity")
 def test_no_nodes_are_kept_for_a_pod_that_only_says_that_others_have_left_them(bridge: Bridge) -> None:
-    """A note on a pod about victims that never were keeps no node from the pods of others, after any restart."""
+    """An annotation about victims that do not exist keeps no node from pods of others, also after a restart."""
     two = (queue("a"), queue("b", resources={"max": {"vcore": "1"}}))
     queues = Queues(bridge, *two, evict_seconds=600)
     queues.pod("full", "root.b")

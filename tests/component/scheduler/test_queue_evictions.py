@@ -37,7 +37,7 @@ def test_a_queue_gets_back_what_is_guaranteed_to_it(bridge: Bridge) -> None:
     assert told[0].startswith(f"Preempted by {NAMESPACE}/mine on node n")
     said = [note for reason, note in bridge.events("mine") if reason == "PreemptionStarted"]
     assert said[-1] == (
-        "room is made in queue root.team.a: 2 workloads with more than their queues are entitled to have to go"
+        "room is made in queue root.team.a: 2 workloads of queues beyond their guarantees will be evicted"
     )
     go(bridge, 3)
     assert bridge.core.evictions.queue_evictions == {}

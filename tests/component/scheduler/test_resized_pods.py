@@ -46,7 +46,7 @@ def test_a_resize_of_a_running_pod_is_told_and_counted(bridge: Bridge) -> None:
 
 @pytest.mark.security("neighbours")
 def test_nobody_is_bound_beside_a_pod_that_has_grown_beyond_what_the_node_has(bridge: Bridge) -> None:
-    """A pod that grew where it runs counts with all that it asks for: no other pod is bound into its place."""
+    """A pod that was resized up counts with its new requests: no other pod is bound into that space."""
     bridge.bound("a")
     node = bridge.node_of("a")
     resize(bridge, "a", cpu="4")
@@ -65,7 +65,7 @@ def test_less_is_told_in_other_words(bridge: Bridge) -> None:
     resize(bridge, "a")
     bridge.run(5)
     (message,) = told(bridge)
-    assert "Slurm keeps the difference for it until it ends" in message
+    assert "Slurm keeps the difference allocated until the pod ends" in message
 
 
 def test_each_change_is_told_once(bridge: Bridge) -> None:

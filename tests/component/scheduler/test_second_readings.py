@@ -12,7 +12,7 @@ from tests.component.scheduler.whole_core import Bridge
 
 @pytest.mark.security("input")
 def test_a_component_that_one_reading_says_has_ended_ends_no_pod(bridge: Bridge) -> None:
-    """One reading by which a component of a running group has ended, and another says that none has, ends no pod."""
+    """No pod is ended if only one of two readings says that a component of its running group has ended."""
     pods = pair(bridge)
     bridge.until(lambda: all(bound(bridge, pods)))
     bridge.run(5)
@@ -31,7 +31,7 @@ def test_a_component_that_one_reading_says_has_ended_ends_no_pod(bridge: Bridge)
 
 @pytest.mark.security("input")
 def test_a_user_that_one_reading_says_is_of_the_system_costs_no_job(bridge: Bridge) -> None:
-    """One reading by which a job belongs to user 0, and another says that it does not, cancels no job."""
+    """No job is cancelled if only one of two readings says that it belongs to user 0."""
     job = bridge.waiting("a")
     garble(bridge, job.job_id, lambda row: {**row, "user_id": 0}, times=1)
     bridge.run(30)
@@ -43,7 +43,7 @@ def test_a_user_that_one_reading_says_is_of_the_system_costs_no_job(bridge: Brid
 
 @pytest.mark.security("input")
 def test_a_node_that_one_reading_says_was_allocated_costs_no_allocation(bridge: Bridge) -> None:
-    """One reading by which a job holds an unknown node, and another says that it does not, gives nothing back."""
+    """No job is given back if only one of two readings says that it has an unknown node."""
     job = bridge.waiting("a")
     bridge.run(10, step=2)
     garble(

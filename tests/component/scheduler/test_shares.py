@@ -132,7 +132,7 @@ def test_urgent_looks_take_turns_by_namespace() -> None:
 
 @pytest.mark.security("fairness")
 def test_urgent_looks_leave_turns_to_what_is_to_be_submitted() -> None:
-    """Pods that are changed all the time do not keep the pods of others from being submitted."""
+    """Pods that are changed all the time do not delay the submission of other pods."""
     queue = busy(100)
     queue.activate("quiet")
     seen = []

@@ -48,7 +48,7 @@ def limited(bridge: Bridge) -> Limited:
 
 @pytest.mark.security("rights")
 def test_a_pod_is_parked_without_the_right_to_patch_pods(limited: Limited) -> None:
-    """The daemon schedules, parks and ends pods with the shipped rights, none of which reaches a pod's spec."""
+    """The shipped rights are enough to schedule, park and end pods, and none of them changes a pod's spec."""
     job = limited.waiting("a")
     limited.slurm.control.end(job.job_id, "CANCELLED")
     limited.until(lambda: limited.park_note("a"))

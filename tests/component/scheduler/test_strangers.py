@@ -106,7 +106,7 @@ def refuses(bridge: Bridge, name: str, node: str, **more: Any) -> None:
 @pytest.mark.security("identity")
 @pytest.mark.parametrize("version", ["batch/v9", "batch/v1", "x.example/v1"])
 def test_a_forged_label_joins_no_gang_of_another_namespace(bridge: Bridge, version: str) -> None:
-    """A pod with a forged `jobset-uid` label never joins the gang of another namespace, nor gets one of its nodes."""
+    """A pod with a forged `jobset-uid` label never joins the gang of another namespace, and gets none of its nodes."""
     bridge.slurm.control.pause()
     uid = jobset(bridge, 2)
     bridge.run(3)
@@ -123,7 +123,7 @@ def test_a_forged_label_joins_no_gang_of_another_namespace(bridge: Bridge, versi
 
 @pytest.mark.security("identity")
 def test_an_owner_reference_joins_no_gang_of_another_namespace(bridge: Bridge) -> None:
-    """A Job that names the JobSet of another namespace as its owner gets its pods into no gang of it."""
+    """Pods of a Job that names a JobSet of another namespace as its owner join no gang of that JobSet."""
     bridge.slurm.control.pause()
     uid = jobset(bridge, 2)
     bridge.run(3)
@@ -141,7 +141,7 @@ def test_an_owner_reference_joins_no_gang_of_another_namespace(bridge: Bridge) -
 
 @pytest.mark.security("identity")
 def test_the_account_of_another_namespace_is_refused_whatever_labels_say(bridge: Bridge) -> None:
-    """An account that policy allows to one namespace is charged to no pod of another one, whatever its labels say."""
+    """An account that the policy allows to one namespace is never charged for a pod of another one."""
     rules = {"rules": [{"namespaces": [NAMESPACE], "allow": {"account": ["physics"]}}]}
     bridge = Bridge(bridge.folder, world=bridge.world, hooks=[{"name": "policy", "options": rules}])
     bridge.slurm.control.pause()
@@ -157,7 +157,7 @@ def test_the_account_of_another_namespace_is_refused_whatever_labels_say(bridge:
 
 @pytest.mark.security("identity")
 def test_the_end_of_a_strangers_pod_restarts_no_group(bridge: Bridge) -> None:
-    """A user who deletes a pod ends no pod of another namespace, although the pod's group restarts as a whole."""
+    """When a pod is deleted and its group restarts as a whole, no pod of another namespace ends."""
     bridge.slurm.control.pause()
     uid = jobset(bridge, 2, **{names.ANNOTATION_MEMBER_LOST: "restart-group"})
     bridge.run(3)
@@ -176,7 +176,7 @@ def test_the_end_of_a_strangers_pod_restarts_no_group(bridge: Bridge) -> None:
 @pytest.mark.security("identity")
 @pytest.mark.parametrize("namespace", [EVIL, NAMESPACE])
 def test_what_one_group_learns_of_a_node_is_not_held_against_another(bridge: Bridge, namespace: str) -> None:
-    """A kubelet that refuses a pod of one named group closes its node to no other group, of whichever namespace."""
+    """A node whose kubelet refuses a pod of one named group is not excluded for any other group."""
     nodes = [node["metadata"]["name"] for node in bridge.kube.list(kinds.NODES)]
     for number, node in enumerate(nodes):
         labels = {names.GROUP: "bad", names.GROUP_SIZE: str(len(nodes))}
@@ -195,7 +195,7 @@ def test_what_one_group_learns_of_a_node_is_not_held_against_another(bridge: Bri
 @pytest.mark.security("identity")
 @pytest.mark.parametrize("version", ["batch/v1", "batch/v9"])
 def test_a_forged_controller_leaves_nobody_else_without_nodes(bridge: Bridge, version: str) -> None:
-    """A refused pod that names the Job of another namespace as its controller costs that Job neither nodes nor time."""
+    """A refused pod that names the Job of another namespace as its controller does not affect that Job."""
     uid = batch(bridge, "work")
     bridge.run(5)
     for node in [node["metadata"]["name"] for node in bridge.kube.list(kinds.NODES)]:
@@ -208,7 +208,7 @@ def test_a_forged_controller_leaves_nobody_else_without_nodes(bridge: Bridge, ve
 
 @pytest.mark.security("identity")
 def test_a_forged_controller_parks_nobody_else(bridge: Bridge) -> None:
-    """A pod that runs into its time limit parks nothing of another namespace, whichever controller it names."""
+    """A pod that reaches its time limit parks no pod of another namespace, whichever controller it names."""
     bridge = Bridge(bridge.folder, world=bridge.world, ends={"after_timeout": {"Job": "hold"}})
     uid = batch(bridge, "work")
     bridge.run(5)
@@ -239,7 +239,7 @@ def test_a_hold_ends_with_the_object_that_is_held(bridge: Bridge) -> None:
 
 @pytest.mark.security("identity")
 def test_forged_job_ids_open_nothing(bridge: Bridge) -> None:
-    """Job ids that users write on pods of their own keep no pod alive whose job is gone, and page no operator."""
+    """Job ids that users write on their own pods do not open the breaker."""
     settings = {"mirror": {"vanished_minimum": 3}, "slurm": {"job_ids": None}}
     bridge = Bridge(bridge.folder, world=bridge.world, **settings)
     job = bridge.bound("a", annotations={"kwok.local/outcome": "run"})
@@ -282,7 +282,7 @@ def test_a_pod_is_no_member_of_a_workload_of_another_namespace(bridge: Bridge) -
 
 @pytest.mark.security("identity")
 def test_preemption_ends_no_gang_whose_job_a_victim_names(bridge: Bridge) -> None:
-    """A pod that names the job of a gang of another namespace, and is preempted, takes nobody of that gang with it."""
+    """If a preempted pod names the job of a gang of another namespace, no pod of that gang ends."""
     preemptive(bridge)
     gang = ("gang-0", "gang-1")
     for name in gang:
@@ -305,7 +305,7 @@ def test_preemption_ends_no_gang_whose_job_a_victim_names(bridge: Bridge) -> Non
 
 @pytest.mark.security("fairness")
 def test_the_job_of_a_group_with_the_longest_name_can_be_given_back(bridge: Bridge) -> None:
-    """A group name as long as any may be leaves room in the owner record for the word that gives its job back."""
+    """The owner record of the longest allowed group name has room for the note that gives its job back."""
     bridge.slurm.control.pause()
     bridge.pod("a", labels={}, annotations={names.GROUP: "\U0001f600" * 63 + "abc", names.GROUP_SIZE: "1"})
     bridge.run(5)
@@ -349,7 +349,7 @@ def test_pods_that_name_many_jobs_are_looked_at_a_few_at_a_time(bridge: Bridge) 
 
 @pytest.mark.security("fairness")
 def test_pods_that_name_ended_jobs_cost_the_bindings_of_others_nothing(bridge: Bridge) -> None:
-    """Pods elsewhere that name jobs which have ended never make the check of a node more work."""
+    """Pods on other nodes that name ended jobs do not make the check of a node slower."""
     bridge.bound("a")
     naming_jobs(bridge, 100)
     bridge.until(lambda: len(bridge.core.context.table.ended()) == 100)
@@ -360,7 +360,7 @@ def test_pods_that_name_ended_jobs_cost_the_bindings_of_others_nothing(bridge: B
 
 @pytest.mark.security("fairness")
 def test_a_pod_that_names_another_job_each_second_leaves_nothing_behind() -> None:
-    """A bound pod whose job id is rewritten again and again never makes what is kept of its workload grow."""
+    """A bound pod whose job id is rewritten again and again does not use more and more memory."""
     members = WorkloadPods(Root(kind="Pod", namespace=EVIL, name="e", uid="u"))
     for job_id in range(1, 1000):
         metadata = ObjectMeta(name="e", namespace=EVIL, uid="u", labels={names.LABEL_JOB_ID: str(job_id)})

@@ -101,7 +101,7 @@ def test_the_remains_of_a_refused_submit_are_passed_over(bridge: Bridge) -> None
 
 @pytest.mark.security("fairness")
 def test_ids_that_a_stranger_has_worked_out_keep_no_group_out(bridge: Bridge) -> None:
-    """Jobs of another namespace that hold every id a group would ask for next never keep that group from starting."""
+    """Jobs of another namespace cannot take all job ids that a group would use next."""
     ids = bridge.core.context.limits.ids
     assert ids is not None
     record = Owner(cluster=CLUSTER_ID, kind="Group", namespace="default", name="g", uid="Group:default/g")

@@ -78,7 +78,7 @@ def asking(bridge: Bridge, name: str, what: str, **changes: Any) -> None:
 @pytest.mark.security("neighbours")
 @pytest.mark.parametrize("what", ASKS)
 def test_what_no_hook_honours_holds_the_pod_with_words(bridge: Bridge, what: str) -> None:
-    """A pod that asks for what no hook of the chain honours is never submitted or bound; it says which hook would."""
+    """A pod that asks for what no hook honours is never submitted; its condition names the hook that would."""
     _, field, who = ASKS[what]
     asking(bridge, "asks", what)
     bridge.run(10)
@@ -254,7 +254,7 @@ class TestDevices:
 
     @pytest.mark.security("neighbours")
     def test_the_second_name_of_a_class_of_devices_waits_like_a_claim(self, bridge: Bridge) -> None:
-        """A pod that asks for a DeviceClass by its extended resource waits with words, as one with a claim does."""
+        """A pod that requests a DeviceClass by its extended resource waits with a message, as with a claim."""
         self.offered(bridge)
         self.asked(bridge)
         bridge.run(5)

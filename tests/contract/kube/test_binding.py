@@ -44,7 +44,7 @@ def test_an_already_bound_pod_is_refused(room: ROOM) -> None:
 
 
 def test_a_gated_pod_is_refused(room: ROOM) -> None:
-    """It is not ours yet."""
+    """A scheduling gate holds it."""
     name = room.pod(spec={"schedulingGates": [{"name": "example.com/wait"}]}).body["metadata"]["name"]
     answer = room.bind(name)
     assert (answer.status, answer.reason) == (409, "Conflict")

@@ -34,7 +34,7 @@ def test_an_unbound_pod_goes_at_once(room: ROOM) -> None:
 
 
 def test_a_bound_pod_waits_for_its_kubelet(room: ROOM) -> None:
-    """It is marked; without a kubelet it stays until somebody deletes it with no grace."""
+    """It is marked; without a kubelet it stays until it is deleted with a grace period of 0."""
     name = room.pod(spec={"terminationGracePeriodSeconds": 45}).body["metadata"]["name"]
     room.bind(name)
     marked = room.talk.ask("DELETE", room.pods(name)).body["metadata"]
@@ -56,7 +56,7 @@ def test_a_finished_pod_goes_at_once(room: ROOM) -> None:
 
 
 def test_a_finalizer_holds_an_object(room: ROOM) -> None:
-    """No new one can be added then; letting go ends it, and that answer still carries the old version."""
+    """No finalizer can be added then. Removing the last one deletes it; that answer still has the old version."""
     name = room.pod(finalizers=["example.com/hold"]).body["metadata"]["name"]
     held = room.talk.ask("DELETE", room.pods(name))
     assert held.body["metadata"]["finalizers"] == ["example.com/hold"]
@@ -106,7 +106,7 @@ class TestEviction:
         assert body["metadata"]["deletionGracePeriodSeconds"] == 30
 
     def test_a_budget_forbids(self, room: ROOM) -> None:
-        """429 without a time to come back, the budget named in the cause; a stale uid is not even looked at."""
+        """429 without Retry-After; the cause names the budget. A stale uid is not checked before that."""
         name = running(room, guarded="yes")
         budget = {"minAvailable": 1, "selector": {"matchLabels": {"guarded": "yes"}}}
         path = room.path("policy/v1", "poddisruptionbudgets")
@@ -179,8 +179,8 @@ class TestJobs:
         assert room.talk.ask("GET", path).status == 404
         kubetalk.wait_for(lambda: room.talk.ask("GET", room.pods(pods[0])).status == 404, "the pods to go")
 
-    def test_without_a_word_its_pods_stay(self, room: ROOM, job: tuple[str, list[str]]) -> None:
-        """Orphaned, for batch/v1 over the API; kubectl asks for Background."""
+    def test_without_a_propagation_policy_its_pods_stay(self, room: ROOM, job: tuple[str, list[str]]) -> None:
+        """They are orphaned, for batch/v1 over the API; kubectl sends Background."""
         path, pods = job
         assert room.talk.ask("DELETE", path).body["metadata"]["finalizers"] == ["orphan"]
         kubetalk.wait_for(lambda: room.talk.ask("GET", path).status == 404, "the job to go")
@@ -188,7 +188,7 @@ class TestJobs:
             assert "ownerReferences" not in room.talk.ask("GET", room.pods(pod)).body["metadata"]
 
     def test_a_deleted_pod_counts_as_failed(self, room: ROOM, job: tuple[str, list[str]]) -> None:
-        """Whoever deleted it, the Job tries again."""
+        """The Job tries again, whatever deleted the pod."""
         path, pods = job
         room.talk.ask("DELETE", room.pods(pods[0]))
         status = kubetalk.wait_for(
@@ -203,7 +203,7 @@ def members(room: ROOM, job: str) -> list[str]:
 
 
 def test_a_namespace_takes_everything_with_it(room: ROOM) -> None:
-    """It is Terminating first, takes nothing new in, and then it is gone."""
+    """It is Terminating first and accepts no new objects, and then it is gone."""
     name = kubetalk.fresh("doomed")
     path = f"/api/v1/namespaces/{name}"
     talk = room.talk

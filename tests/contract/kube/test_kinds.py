@@ -1,4 +1,4 @@
-"""What is particular to leases, groups and events; who may ask; what is served."""
+"""Leases, groups and events; which requests are allowed; which APIs are served."""
 
 import kubetalk
 import pytest
@@ -142,14 +142,14 @@ class TestAccess:
         answer = room.talk.as_token("no-such-token").ask("GET", "/api/v1/pods")
         assert (answer.status, answer.reason, answer.message) == (401, "Unauthorized", "Unauthorized")
 
-    def test_no_token_is_somebody_who_may_nothing(self, room: ROOM) -> None:
-        """403, with the deed in words."""
+    def test_a_request_without_a_token_is_forbidden(self, room: ROOM) -> None:
+        """403; the message names verb and resource."""
         answer = room.talk.as_token("").ask("GET", "/api/v1/pods")
         assert (answer.status, answer.reason) == (403, "Forbidden")
         assert answer.message.startswith('pods is forbidden: User "system:anonymous" cannot list resource "pods" in ')
         assert answer.message.endswith('API group "" at the cluster scope')
 
-    def test_the_door_is_part_of_the_deed(self, room: ROOM) -> None:
+    def test_a_subresource_is_a_right_of_its_own(self, room: ROOM) -> None:
         """Binding is a right of its own."""
         nobody = room.talk.as_token("")
         answer = nobody.ask("POST", room.pods("some", "binding"), {"metadata": {"name": "some"}})
@@ -182,7 +182,7 @@ class TestServed:
         assert names <= {line["name"] for line in answer.body["resources"]}
 
     def test_the_version_is_told(self, room: ROOM) -> None:
-        """1.36 in both worlds."""
+        """1.36 on both servers."""
         body = room.talk.ask("GET", "/version").body
         assert (body["major"], body["minor"]) == ("1", "36")
 

@@ -40,7 +40,7 @@ def test_pages_show_everything_once(room: ROOM, five: list[str]) -> None:
 
 
 def test_the_rest_is_counted_only_without_selectors(room: ROOM, five: list[str]) -> None:
-    """With a selector nobody knows how many are left."""
+    """With a selector the server does not say how many are left."""
     first = room.talk.ask("GET", room.pods(), limit=2)
     assert first.body["metadata"]["remainingItemCount"] >= len(five) - 2
     chosen = room.talk.ask("GET", room.pods(), limit=2, labelSelector="set=five")
@@ -172,6 +172,6 @@ def test_version_zero_ignores_the_limit(room: ROOM, five: list[str]) -> None:
 
 
 def test_a_match_needs_a_version(room: ROOM) -> None:
-    """Exactly what?"""
+    """resourceVersionMatch without a resourceVersion is refused."""
     answer = room.talk.ask("GET", room.pods(), resourceVersionMatch="Exact")
     assert (answer.status, answer.reason) == (422, "Invalid")

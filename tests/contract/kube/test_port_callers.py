@@ -99,14 +99,14 @@ def test_a_token_is_known_by_its_owner(callers: kube_callers.KubeCallers, accoun
 def test_the_groups_of_a_service_account_are_told(
     callers: kube_callers.KubeCallers, accounts: Accounts, room: kubetalk.Room
 ) -> None:
-    """All service accounts, those of its namespace, and everybody who is known."""
+    """All service accounts, those of its namespace, and all authenticated users."""
     caller = callers.who(accounts.token(kubetalk.fresh("member"), may_create=False))
     assert caller is not None
     groups = {"system:serviceaccounts", f"system:serviceaccounts:{room.namespace}", "system:authenticated"}
     assert set(caller.groups) == groups
 
 
-def test_a_token_of_nobody_is_an_answer(callers: kube_callers.KubeCallers) -> None:
+def test_an_unknown_token_is_an_answer(callers: kube_callers.KubeCallers) -> None:
     """Not an error: the server was asked, and says no."""
     assert callers.who(Token("made-up")) is None
 
@@ -120,9 +120,9 @@ def test_an_empty_token_is_refused(callers: kube_callers.KubeCallers) -> None:
 def test_a_pod_is_created_with_the_rights_of_the_token(
     callers: kube_callers.KubeCallers, accounts: Accounts, room: kubetalk.Room, cluster_port: client.KubeClient
 ) -> None:
-    """One who may has a pod afterwards; one who may not hears it in the server's words, and there is none.
+    """A caller with the right has a pod afterwards. A caller without it gets the server's refusal, and there is no pod.
 
-    We ourselves may do anything here, so a request with our own rights would have succeeded.
+    The bridge itself has every right here, so a request with its own rights would have succeeded.
     """
     pod = kubetalk.fresh("pod")
     weak = kubetalk.fresh("weak")
@@ -162,7 +162,7 @@ def test_what_the_server_finds_wrong_is_invalid(
 
 
 def test_a_review_can_only_be_asked_for(talk: kubetalk.Talk) -> None:
-    """It is no object: there is no list of them."""
+    """It is not stored: there is no list of them."""
     answer = talk.ask("GET", "/apis/authentication.k8s.io/v1/tokenreviews")
     assert (answer.status, answer.reason) == (405, "MethodNotAllowed")
     assert answer.message == "the server does not allow this method on the requested resource"

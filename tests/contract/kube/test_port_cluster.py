@@ -120,7 +120,7 @@ class TestCreate:
             cluster.create(kinds.PODS, "absent", pod_manifest("a"))
 
     def test_namespace_on_its_way_out(self, cluster: client.KubeClient) -> None:
-        """Nothing can be made in a namespace that is being deleted, and that is nobody's missing right."""
+        """Nothing can be made in a namespace that is being deleted, and that is not reported as a missing right."""
         doomed = cluster.create(kinds.NAMESPACES, "", {"metadata": {"name": f"doomed-{secrets.token_hex(3)}"}})
         name = doomed.metadata.name
         held = cluster.create(kinds.LEASES, name, lease_manifest("held", finalizers=["example.com/hold"]))
@@ -213,7 +213,7 @@ class TestWatch:
         assert change.object.uid == made.uid
 
     def test_close_from_another_thread(self, cluster: client.KubeClient, namespace: str) -> None:
-        """Closing wakes whoever waits for the next change."""
+        """Closing wakes a thread that waits for the next change."""
         since = cluster.list(kinds.LEASES).resource_version
         watching = Watching(cluster, since, ports.Scope(namespace=namespace, labels="nothing=here"))
         with watching:
@@ -286,7 +286,7 @@ class TestApply:
         assert again.metadata.labels == {"a": "2"}
 
     def test_leaves_what_others_own(self, cluster: client.KubeClient, namespace: str, lease: Lease) -> None:
-        """Fields that somebody else wrote stay."""
+        """Fields that another manager wrote stay."""
         cluster.patch(kinds.LEASES, lease, {"metadata": {"labels": {"theirs": "1"}}})
         ours = cluster.apply(kinds.LEASES, namespace, lease_manifest(lease.metadata.name, labels={"ours": "1"}))
         assert ours.metadata.labels == {"theirs": "1", "ours": "1"}
@@ -399,7 +399,7 @@ class TestEvent:
 
 class TestLease:
     def test_life(self, cluster: client.KubeClient, namespace: str) -> None:
-        """A lease is absent, then ours, then renewed; who writes an old version, or creates it again, is told."""
+        """A lease is absent, then ours, then renewed; a write of an old version, or a second creation, is refused."""
         name = f"leader-{secrets.token_hex(4)}"
         assert cluster.lease(namespace, name) is None
         spec = LeaseSpec(holder_identity="me", lease_duration_seconds=15, renew_time="2026-01-02T03:04:05.000006Z")
@@ -414,7 +414,7 @@ class TestLease:
                 cluster.write_lease(late)
 
     def test_deleted(self, cluster: client.KubeClient, lease: Lease) -> None:
-        """Who renews a lease that was deleted meanwhile is told: the uid that we send refuses to become a new lease."""
+        """Renewing a lease that was deleted meanwhile is refused: the uid that we send does not become a new lease."""
         cluster.delete(kinds.LEASES, lease)
         with pytest.raises(errors.Conflict, match="UID"):
             cluster.write_lease(lease)

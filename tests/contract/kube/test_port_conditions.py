@@ -55,7 +55,7 @@ def shown(pod: Pod) -> dict[str, tuple[str, str | None]]:
 
 
 def test_one_condition_is_merged_among_the_others(cluster_port: client.KubeClient, pod: Pod) -> None:
-    """Somebody else's stays, also one that came after we looked."""
+    """The conditions of others stay, also one that was written after we read the pod."""
     patched(cluster_port, pod, {"type": "example.com/late", "status": "False"})
     assert shown(patched(cluster_port, pod, WAITS)) == {
         "PodScheduled": ("False", "SlurmJobPending"),

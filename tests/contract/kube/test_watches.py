@@ -28,7 +28,7 @@ def test_a_watch_resumes_after_the_version_it_names(room: ROOM) -> None:
 
 
 def test_an_open_watch_is_told_at_once(room: ROOM) -> None:
-    """What happens while somebody watches arrives without a further request."""
+    """Changes during a watch arrive without a further request."""
     with room.talk.watching(room.pods(), resourceVersion=room.now()) as events:
         name = room.pod().body["metadata"]["name"]
         begun = time.monotonic()
@@ -79,7 +79,7 @@ def test_a_bound_pod_leaves_the_watch_of_unbound_ones(room: ROOM) -> None:
 
 
 def test_other_schedulers_pods_are_not_told(room: ROOM) -> None:
-    """Watch only ours."""
+    """A watch with a field selector shows only our pods."""
     since = room.now()
     room.pod(spec={"schedulerName": "theirs"})
     name = room.pod(spec={"schedulerName": "ours"}).body["metadata"]["name"]
@@ -141,7 +141,7 @@ def test_a_streamed_list_ends_with_a_marked_bookmark(room: ROOM) -> None:
 
 
 def test_a_streamed_list_must_say_how_fresh(room: ROOM) -> None:
-    """Otherwise it is refused."""
+    """Without resourceVersionMatch it is refused."""
     answer = room.talk.ask("GET", room.pods(), watch="true", sendInitialEvents="true")
     assert (answer.status, answer.reason) == (422, "Invalid")
 

@@ -72,7 +72,7 @@ class TestCreate:
         assert answer.message == 'namespaces "no-such-place" not found'
 
     def test_another_kind_is_refused(self, room: ROOM) -> None:
-        """And so is what is not JSON."""
+        """A body that is not JSON is refused, too."""
         wrong = {"apiVersion": "batch/v1", "kind": "Job", **kubetalk.pod()}
         assert room.talk.ask("POST", room.pods(), wrong).status == 400
         assert room.talk.ask("POST", room.pods(), b"{nonsense").status == 400
@@ -99,7 +99,7 @@ class TestMergePatch:
         assert answer.body["metadata"]["labels"] == {"b": "2", "c": "3"}
 
     def test_another_incarnation_is_invalid(self, room: ROOM) -> None:
-        """The uid in a patch is a precondition in effect: 422, it is immutable; through the status door as well."""
+        """The uid in a patch is a precondition in effect: 422, it is immutable; also through the status subresource."""
         name = room.pod().body["metadata"]["name"]
         changes = {"metadata": {"uid": "another", "labels": {"x": "y"}}, "status": {"phase": "Failed"}}
         for path in (room.pods(name), room.pods(name, "status")):
@@ -168,13 +168,13 @@ class TestPodSpec:
 
 
 class TestStatusDoor:
-    def test_the_main_door_does_not_change_the_status(self, room: ROOM) -> None:
+    def test_a_plain_write_does_not_change_the_status(self, room: ROOM) -> None:
         """The write succeeds and the status stays."""
         name = room.pod().body["metadata"]["name"]
         answer = room.merge(room.pods(name), {"status": {"phase": "Running"}})
         assert (answer.status, answer.body["status"]["phase"]) == (200, "Pending")
 
-    def test_the_status_door_changes_the_status_and_a_pods_marks(self, room: ROOM) -> None:
+    def test_the_status_subresource_changes_the_status_and_a_pods_marks(self, room: ROOM) -> None:
         """Never the spec, but labels and annotations of built-in kinds pass through it."""
         name = room.pod().body["metadata"]["name"]
         changes = {
@@ -188,8 +188,8 @@ class TestStatusDoor:
         assert body["metadata"]["labels"] == {"through": "status"}
         assert body["metadata"]["annotations"] == {"too": "yes"}
 
-    def test_the_status_door_keeps_images_owners_and_finalizers(self, room: ROOM) -> None:
-        """What somebody could run code with, or hold a pod back with, does not pass through it."""
+    def test_the_status_subresource_keeps_images_owners_and_finalizers(self, room: ROOM) -> None:
+        """Fields that could run code, or keep a pod from being deleted, stay."""
         before = room.pod().body
         container = {"name": before["spec"]["containers"][0]["name"], "image": "theirs"}
         owner = {"apiVersion": "v1", "kind": "ConfigMap", "name": "x", "uid": "x"}
@@ -202,8 +202,8 @@ class TestStatusDoor:
         assert "ownerReferences" not in after["metadata"]
         assert after["spec"] == before["spec"]
 
-    def test_annotations_come_and_go_through_the_status_door(self, room: ROOM) -> None:
-        """null removes one; a stale version and another uid are refused as they are at the main door."""
+    def test_annotations_come_and_go_through_the_status_subresource(self, room: ROOM) -> None:
+        """null removes one; a stale version and another uid are refused as in a plain write."""
         made = room.pod()
         path = room.pods(made.body["metadata"]["name"], "status")
 
@@ -228,7 +228,7 @@ class TestStatusDoor:
         replaced = room.merge(path, two).body["status"]["conditions"]
         assert [line["type"] for line in replaced] == ["example.com/Two"]
 
-    def test_a_custom_resources_status_door_changes_nothing_else(self, room: ROOM) -> None:
+    def test_a_custom_resources_status_subresource_changes_nothing_else(self, room: ROOM) -> None:
         """Labels do not pass; a status in the creation is dropped."""
         path = room.path("scheduling.x-k8s.io/v1alpha1", "podgroups")
         head = {"apiVersion": "scheduling.x-k8s.io/v1alpha1", "kind": "PodGroup", "metadata": {"name": "doors"}}
@@ -304,7 +304,7 @@ class TestApply:
         assert room.apply(room.pods(name), wish, "two", force="true").body["metadata"]["labels"] == {"a": "2"}
 
     def test_what_an_apply_no_longer_names_goes(self, room: ROOM) -> None:
-        """When nobody else owns it."""
+        """If no other manager owns it."""
         name = kubetalk.fresh("left")
         head = {"apiVersion": "v1", "kind": "Pod"}
         room.apply(room.pods(name), {**head, **kubetalk.pod(name=name, labels={"a": "1"})}, "one")
@@ -324,7 +324,7 @@ class TestApply:
         assert {"example.com/One", "example.com/Two"} <= kinds
 
     def test_a_plain_update_takes_a_field_over(self, room: ROOM) -> None:
-        """The next apply conflicts with whoever patched."""
+        """The next apply conflicts with the manager that patched."""
         name = kubetalk.fresh("patched")
         manifest = {"apiVersion": "v1", "kind": "Pod", **kubetalk.pod(name=name, labels={"a": "1"})}
         room.apply(room.pods(name), manifest, "one")

@@ -1,4 +1,4 @@
-"""What becomes of jobs with time. The jobs are those of the session's beginning; the pocket's time is sent ahead."""
+"""What happens to jobs over time."""
 
 import pytest
 from slurm_desk import Desk

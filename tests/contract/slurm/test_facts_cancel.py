@@ -72,7 +72,7 @@ def test_ids_may_be_numbers_in_the_list(each: Desk) -> None:
 
 
 def test_an_empty_list_ends_nothing(each: Desk) -> None:
-    """422 with 2173: no filter, no victims."""
+    """422 with 2173: the list must not be empty."""
     job_id = each.held()
     assert each.ask("DELETE", "jobs/", {"jobs": []}).verdict == (422, [2173])
     assert each.ask("DELETE", "jobs/", {}).verdict == (422, [2173])

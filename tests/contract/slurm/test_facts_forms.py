@@ -118,7 +118,7 @@ def test_another_number_of_nodes_leaves_too_many_cpus(slurm: Desk) -> None:
 
 
 def test_as_many_cpus_as_before_are_not_heard_when_the_tasks_change(slurm: Desk) -> None:
-    """Four tasks of two become two of four, with two CPUs in all: whoever updates reads back."""
+    """Four tasks of two become two of four, with two CPUs in all: an update has to be read back."""
     job_id = slurm.pending(hold=True, tasks=4, cpus_per_task=2)
     assert slurm.update(job_id, tasks=2, cpus_per_task=4, minimum_cpus=8, **GUARD).verdict == (200, [])
     assert slurm.job(job_id)["cpus"]["number"] == 2

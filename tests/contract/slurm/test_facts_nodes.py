@@ -7,7 +7,7 @@ DRAIN = {"state": ["DRAIN"], "reason": "contract"}
 RESUME = {"state": ["RESUME"]}
 
 
-def test_a_drained_node_says_why_and_who(each: Desk) -> None:
+def test_a_drained_node_has_the_reason_and_its_author(each: Desk) -> None:
     """DRAIN beside the other words, the reason and its author; RESUME takes them away."""
     (node,) = each.idle("mapped")
     assert each.ask("POST", f"node/{node}", DRAIN).verdict == (200, [])

@@ -53,7 +53,7 @@ def test_states_refuse_words(each: Desk) -> None:
 
 
 def test_states_without_ids_list_all(each: Desk) -> None:
-    """Everybody's jobs, also ended ones."""
+    """The jobs of all users, also ended ones."""
     ended, waiting = each.held(), each.held()
     each.delete(ended)
     listed = {job["job_id"]: job["state"] for job in each.get("jobs/state/").json["jobs"]}

@@ -16,7 +16,7 @@ def remove(slurm: Desk, *names: str) -> None:
 
 @pytest.mark.security("neighbours")
 def test_jobs_that_exclude_a_removed_node_outlive_a_restart(slurm: Desk) -> None:
-    """A node that no job, a waiting job or a running job excludes is removed, slurmctld restarts, and all jobs live."""
+    """Jobs that exclude a node survive its removal and a restart of slurmctld."""
     slurm.add_nodes("left1", "left2", "left3")
     plain = slurm.running()
     running = slurm.running(excluded_nodes=["left[1-2]"])

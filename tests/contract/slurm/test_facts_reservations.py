@@ -1,4 +1,4 @@
-"""Reservations over slurmrestd: who makes them, what they do to jobs that wait and run, and how they end."""
+"""Reservations over slurmrestd: which users may create them, their effect on jobs, their end."""
 
 from collections.abc import Iterator, Sequence
 from typing import Any
@@ -72,7 +72,7 @@ def test_an_operator_makes_and_removes_one(each: Desk) -> None:
 
 
 def test_a_plain_user_makes_and_removes_none(kept: Kept, slurm: Desk) -> None:
-    """2010 for both; everybody may read them."""
+    """2010 for both; all users may read them."""
     assert kept.make(desk=slurm.plain_user).verdict == (422, [2010])
     kept.make()
     assert kept.remove(desk=slurm.plain_user).verdict == (422, [2010])
@@ -80,7 +80,7 @@ def test_a_plain_user_makes_and_removes_none(kept: Kept, slurm: Desk) -> None:
 
 
 def test_what_cannot_be_reserved(kept: Kept) -> None:
-    """A node or a user that nobody knows, nodes of another reservation, and one without a beginning."""
+    """An unknown node or user, nodes of another reservation, and a reservation without a start."""
     assert kept.make("nowhere").verdict == (422, [2018])
     assert kept.make(users=["nobody-at-all"]).verdict == (500, [-1])
     assert kept.make(start_time=...).verdict == (422, [2053])
@@ -107,7 +107,7 @@ def test_removing_what_is_not_there(slurm: Desk) -> None:
 
 
 def test_a_waiting_job_enters_and_leaves_in_place(kept: Kept, slurm: Desk) -> None:
-    """Others do not get the nodes, be they of the same user; whoever has entered does, and runs on without."""
+    """Other jobs of the same user do not get the nodes. A job that leaves the reservation continues."""
     (node, _) = kept.nodes
     wanted = {"required_nodes": [node], "partition": "mapped", **OURS}
     kept.make()
@@ -144,7 +144,7 @@ def test_a_job_enters_only_what_is_there_and_for_its_user(kept: Kept, slurm: Des
     assert slurm.job(job)["resv_name"] == ""
 
 
-def test_who_may_leave_its_nodes_takes_others_too(kept: Kept, slurm: Desk) -> None:
+def test_a_job_of_a_flexible_reservation_takes_other_nodes_too(kept: Kept, slurm: Desk) -> None:
     """One node of the reservation, and one that is not in it."""
     one, two = kept.nodes
     kept.make(one)
@@ -157,7 +157,7 @@ def test_who_may_leave_its_nodes_takes_others_too(kept: Kept, slurm: Desk) -> No
 @pytest.mark.patient
 @pytest.mark.timeout(150)
 def test_at_its_end_waiting_jobs_go_on_waiting_unless_they_are_held(kept: Kept, slurm: Desk) -> None:
-    """With NO_HOLD_JOBS_AFTER_END they wait without it; else Slurm holds them until somebody releases them."""
+    """With NO_HOLD_JOBS_AFTER_END they wait without it; otherwise Slurm holds them until they are released."""
     jobs = {}
     for node, flags in zip(kept.nodes, (FLAGS, FLAGS[:2]), strict=True):
         wanted = {"required_nodes": [node], "partition": "mapped", **OURS}

@@ -1,4 +1,4 @@
-"""How a submit is answered: what is accepted, what is refused with which number, and which answers lie."""
+"""How a submit is answered: what is accepted, what is refused with which number, and which answers are misleading."""
 
 import concurrent.futures
 import secrets
@@ -221,13 +221,13 @@ def test_the_job_belongs_to_the_user_of_the_token(each: Desk) -> None:
     assert each.job(each.plain_user.held())["user_name"] == "alice"
 
 
-def test_an_operator_may_submit_for_somebody_else(each: Desk) -> None:
+def test_an_operator_may_submit_for_another_user(each: Desk) -> None:
     """By number or by name; root is accepted too."""
     users = [each.job(each.held(user_id=user))["user_name"] for user in ("5001", "alice", "0")]
     assert users == ["slurm-bridge", "alice", "root"]
 
 
-def test_a_plain_user_may_not_submit_for_somebody_else(each: Desk) -> None:
+def test_a_plain_user_may_not_submit_for_another_user(each: Desk) -> None:
     """422 with 2010."""
     assert each.plain_user.submit(user_id="5003").verdict == (422, [2010])
 
@@ -240,7 +240,7 @@ def test_an_admin_comment_needs_an_operator(each: Desk) -> None:
 
 
 def test_a_negative_nice_needs_an_operator(each: Desk) -> None:
-    """2123 for a plain user, who may only be nicer."""
+    """2123 for a plain user; only a positive nice is allowed."""
     assert each.plain_user.submit(nice=-5).verdict == (422, [2123])
     assert each.job(each.plain_user.held(nice=5))["nice"] == 5
     assert each.job(each.held(nice=-5))["nice"] == -5

@@ -1,4 +1,4 @@
-"""Who may ask: tokens, names, and the one call that lies about both."""
+"""Authentication: tokens, user names, and the one call that does not check them."""
 
 import pytest
 from slurm_desk import NEWEST, Desk

@@ -1,4 +1,4 @@
-"""Switches are a wish, blocks are a rule."""
+"""Switches are preferred, blocks are required."""
 
 from slurm_desk import Desk, number
 

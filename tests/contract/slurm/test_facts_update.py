@@ -167,8 +167,8 @@ def test_an_unknown_job_is_refused(each: Desk) -> None:
     assert each.update(NEVER_USED, comment="x").verdict == (404, [2017])
 
 
-def test_an_account_change_is_a_lottery_without_accounting(each: Desk) -> None:
-    """It succeeds, or fails with 500 and a system's error number, for no reason that a client can see."""
+def test_an_account_change_is_unpredictable_without_accounting(each: Desk) -> None:
+    """It succeeds, or fails with 500 and a system's error number, for no reason that is visible to a client."""
     answer = each.update(each.held(), account="other")
     assert answer.verdict in ((200, []), (500, [11]), (500, [13]))
 

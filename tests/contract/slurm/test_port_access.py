@@ -1,4 +1,4 @@
-"""How ports.Slurm comes to its server: tokens that change, versions that are served, sockets, dead addresses."""
+"""How ports.Slurm connects to its server: tokens that change, versions that are served, sockets, dead addresses."""
 
 import pathlib
 
@@ -84,7 +84,7 @@ def test_the_user_name_may_be_sent(slurm: Desk, token_file: pathlib.Path) -> Non
         client.states([JobId(1)])
 
 
-def test_nobody_listens(token_file: pathlib.Path) -> None:
+def test_no_server_listens(token_file: pathlib.Path) -> None:
     """Reads raise Unavailable; an order is refused, because nothing was sent."""
     with connect(NOBODY, token_file, read_tries=1) as client:
         with pytest.raises(errors.Unavailable):

@@ -1,4 +1,4 @@
-"""Orders of ports.Slurm on a line that fails. Only the pocket can be made to, so these ask no real server."""
+"""Orders of ports.Slurm over a connection that fails, on the pocket server only."""
 
 import dataclasses
 
@@ -95,7 +95,7 @@ def test_nothing_made_and_only_warnings_is_refused(line: Line) -> None:
 
 @pytest.mark.parametrize("number", [2007, 2105])
 def test_a_full_controller_is_busy(line: Line, number: int) -> None:
-    """MaxJobCount reached, submissions disabled: later."""
+    """MaxJobCount is reached, or submissions are disabled: the caller tries again later."""
     body = b'{"errors": [{"error_number": %d, "error": "not now"}], "warnings": []}' % number
     line.faults.plan(faults.Answer(422, body), **SUBMIT)
     outcome, _ = line.submit()
@@ -157,7 +157,7 @@ def test_an_update_that_cannot_be_read_back_is_unknown(line: Line) -> None:
 
 
 def test_an_update_that_changed_nothing_is_unknown(line: Line) -> None:
-    """Slurm says 200 to what it ignores; reading back shows it."""
+    """Slurm answers 200 although it ignored a field; reading back shows it."""
     request = line.port.request(hold=True)
     job_id = line.port.made(request)
     line.faults.plan(faults.Answer(200, b'{"results": null, "errors": [], "warnings": []}'), **UPDATE)

@@ -1,4 +1,4 @@
-"""Reads, tokens and versions of ports.Slurm on a line that fails; again on the pocket alone."""
+"""Reads, tokens and versions of ports.Slurm over a connection that fails, on the pocket server only."""
 
 import dataclasses
 import pathlib
@@ -15,7 +15,7 @@ from slurm_bridge.sim import faults
 
 
 def test_a_read_is_tried_again(line: Line) -> None:
-    """One failure is not worth a word."""
+    """A single failure is not reported."""
     job_id = line.port.held()
     for fault in (faults.Answer(500), faults.Drop(), faults.Reset(), faults.Truncate()):
         line.faults.plan(fault, **STATES)
@@ -34,7 +34,7 @@ NO_ANSWERS: dict[str, tuple[faults.Fault, type[errors.TryLater]]] = {
 
 @pytest.mark.parametrize("case", NO_ANSWERS, ids=lambda case: case.replace(" ", "-"))
 def test_a_read_that_fails_is_no_empty_answer(line: Line, case: str) -> None:
-    """It raises: nobody may take it for "no jobs"."""
+    """It raises, so that it is not taken for "no jobs"."""
     fault, expected = NO_ANSWERS[case]
     line.faults.plan(fault, times=10, **STATES)
     with pytest.raises(expected):
@@ -42,7 +42,7 @@ def test_a_read_that_fails_is_no_empty_answer(line: Line, case: str) -> None:
 
 
 def test_an_answer_has_a_limit(line: Line, tmp_path: pathlib.Path) -> None:
-    """Longer ones are given up."""
+    """A longer answer is not read."""
     line.faults.plan(faults.Garble(b'{"jobs": [' + b" " * 200_000 + b"]}"), times=10, **STATES)
     with (
         connect(line.pocket.url, tmp_path / "token", max_answer_bytes=100_000) as client,
@@ -111,7 +111,7 @@ def test_a_cache_saves_calls(line: Line, tmp_path: pathlib.Path) -> None:
     assert line.faults.count(target="/partitions/") == 1
 
 
-def test_a_reissued_id_is_somebody_elses(line: Line) -> None:
+def test_a_reissued_id_is_another_job(line: Line) -> None:
     """After a kill -9 the id of a lost job comes again: its owner tells them apart."""
     request = line.port.request(hold=True)
     lost = line.port.made(request)

@@ -1,4 +1,4 @@
-"""The fewest nodes first: from what Slurm tells of its nodes to a gang on the one that has room, or on more."""
+"""The fewest nodes first: a gang is placed on the one node that has room for it, or on more."""
 
 import dataclasses
 
@@ -46,7 +46,7 @@ def fragments(port: Port) -> list[str]:
 
 
 def test_what_is_used_of_a_node_is_told(port: Port, fragments: list[str]) -> None:
-    """In cpus and memory, of everybody's jobs."""
+    """Cpus and memory, for the jobs of all users."""
     used = {one.name: (one.used_cpus, one.used_memory_mib) for one in port.client.nodes() if one.name in fragments}
     memory = port.request().memory.mib
     expected = [(CPUS - left, memory) for left in FRAGMENTS]

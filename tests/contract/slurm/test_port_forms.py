@@ -1,4 +1,4 @@
-"""Gangs all the way: pods, the form that Slurm is asked in, what it gives, and a place for every pod in it."""
+"""Gangs from pods to nodes: the form of the request, the allocation, and the place of each pod in it."""
 
 import dataclasses
 
@@ -75,7 +75,7 @@ def test_without_components_each_pod_is_asked_for_as_the_largest(port: Port) -> 
 
 @pytest.mark.parametrize("name", ["cpus", "gpus", "typed gpus", "sum"])
 def test_t43_a_waiting_gang_grows_and_shrinks_by_updates(port: Port, name: str) -> None:
-    """Read back each time, and what it gets in the end is for those who were there last."""
+    """Each update is read back, and the allocation is for the members of the last one."""
     case = CASES[name]
     port.desk.idle(case.feature, case.nodes)
     requests = [_settled(port, dataclasses.replace(case, pods=pods), heterogeneous=True).request for pods in _few(case)]

@@ -136,7 +136,7 @@ def test_components_come_in_order(each_port: Port) -> None:
 
 
 def test_lists_have_the_leader_only(each_port: Port) -> None:
-    """Whoever lists all jobs, or searches, finds one: components would be taken for placeholders of their own."""
+    """A list or a search returns one job: components would be taken for placeholders of their own."""
     owner = each_port.owner()
     leader = each_port.made(*[each_port.request(owner=owner, hold=True) for _ in range(3)])
     components = set(ids_of(each_port, leader)) - {leader}

@@ -80,7 +80,7 @@ def test_nodes_that_an_earlier_version_has_required_are_cleared(each_port: Port)
 
 
 def test_an_update_keeps_a_hold(each_port: Port) -> None:
-    """A hold belongs to whoever set it."""
+    """The update does not release the job."""
     request = each_port.request(hold=True)
     job_id = each_port.made(request)
     each_port.client.update(job_id, dataclasses.replace(request, hold=False, comment="new"))

@@ -1,4 +1,4 @@
-"""ports.Slurm while slurmctld is dead or frozen: nothing is claimed that nobody knows."""
+"""ports.Slurm while slurmctld is dead or frozen: what is not known is reported as unknown."""
 
 import concurrent.futures
 import pathlib

@@ -27,20 +27,20 @@ def test_states_follow_a_job(port: Port) -> None:
 
 
 def test_states_of_some_are_only_those(each_port: Port) -> None:
-    """Unknown ids are left out, and so is everybody else."""
+    """Unknown ids are left out, and so are all other jobs."""
     one, two, _ = each_port.held(), each_port.held(), each_port.held()
     assert set(each_port.client.states([two, UNKNOWN, one])) == {one, two}
     assert each_port.client.states([UNKNOWN]) == {}
 
 
-def test_states_of_nobody_are_nothing(each_port: Port) -> None:
+def test_states_of_no_ids_are_empty(each_port: Port) -> None:
     """No ids are not all ids."""
     each_port.held()
     assert each_port.client.states([]) == {}
 
 
 def test_states_of_all(each_port: Port) -> None:
-    """Without ids, everybody's."""
+    """Without ids, the jobs of all users."""
     one, two = each_port.held(), each_port.held()
     assert {one, two} <= set(each_port.client.states())
 
@@ -75,7 +75,7 @@ def test_a_running_job_has_nodes_and_times(port: Port) -> None:
     assert found.time_limit_minutes == 5
 
 
-def test_jobs_list_everybody(each_port: Port) -> None:
+def test_jobs_lists_all_users(each_port: Port) -> None:
     """Ours with their owners, others without."""
     ours, foreign = each_port.held(), each_port.desk.held()
     listed = {job.job_id: job for job in each_port.client.jobs()}

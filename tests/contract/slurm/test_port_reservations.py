@@ -86,7 +86,7 @@ def test_asked_again_it_lasts_longer_and_has_other_nodes(nook: Nook) -> None:
 
 
 def test_what_cannot_be_reserved_is_refused(nook: Nook, port: Port) -> None:
-    """Unknown nodes, and those that somebody else has reserved."""
+    """Unknown nodes, and nodes of another reservation."""
     assert why(nook.reserve("nowhere")) is Refusal.UNKNOWN_NODE
     port.client.reserve(f"{nook.name}-2", nook.nodes[:1], USER, 60)
     try:

@@ -94,7 +94,7 @@ def test_the_owner_record_comes_back(each_port: Port) -> None:
 
 
 def test_a_foreign_comment_is_no_owner(each_port: Port) -> None:
-    """A job of somebody else has no owner, whatever it says."""
+    """A job that this bridge did not submit has no owner, whatever its comment says."""
     desk = each_port.desk
     job_id = JobId(desk.held(comment='{"mark":"slurm-bridge/1"}', admin_comment="something"))
     found = view(each_port, job_id)

@@ -274,7 +274,7 @@ CASES = [
     ("cons-tres", but(unread={"conf": "no"}), Level.INFO, "not tested: no conf to look at"),
     ("room-for-jobs", configured(max_job_count=7999), Level.WARNING, "MaxJobCount is 7999"),
     ("room-for-jobs", but(conf=None), Level.INFO, "not visible"),
-    ("job-ids-apart", configured(max_job_id=50), Level.INFO, "reach the range 50-99 some day"),
+    ("job-ids-apart", configured(max_job_id=50), Level.INFO, "will reach the range 50-99"),
     ("job-ids-apart", but(conf=None), Level.INFO, "not visible"),
 ]
 

@@ -149,7 +149,7 @@ def test_no_affinity() -> None:
     ],
 )
 def test_a_label_selector_that_makes_no_sense_selects_nothing(selector: object) -> None:
-    """Where another thing stands in the place of a list, a map or a word, the whole selector is none."""
+    """A label selector with a value of the wrong type selects no pod."""
     assert selectors.read(selector) is None
 
 

@@ -174,7 +174,7 @@ def test_whoever_asks_has_it_read_at_once() -> None:
     "surprise", [ValueError("day is out of range for month"), KeyError("maybe"), RecursionError("too deep")]
 )
 def test_whatever_is_wrong_with_a_file_the_last_good_configuration_stays(surprise: Exception) -> None:
-    """A configuration that cannot be read, in whatever way, never ends the running daemon: the last good one stays."""
+    """A configuration that cannot be read never ends the running daemon: the last valid one stays in effect."""
     file = File()
     file.surprise = surprise
     file.write(settings(defaults={"partition": "batch"}))

@@ -99,7 +99,7 @@ def test_candidates_are_excluded_from_the_other_side() -> None:
     ],
 )
 def test_candidates_are_never_listed_whatever_the_count(fields: dict[str, int]) -> None:
-    """Preferred nodes are asked for by excluding all others, so that a job never depends on a node that it lacks."""
+    """Preferred nodes are requested by excluding all others, so that a job never depends on unused nodes."""
     assert lists(emit(ALL, frozenset({"n1", "n2"}), **fields)) == ("n3", "n4", "n5")
 
 

@@ -108,6 +108,6 @@ def test_what_is_ignored_is_told() -> None:
     lacking = [demand(Feature.HOST_PORTS), demand(Feature.POD_AFFINITY)]
     assert honoured_demands.obstacle(lacking, strict=False) is None
     assert honoured_demands.ignored(lacking) == (
-        "Pod team/a: spec.host_ports, spec.pod_affinity is ignored here (unhonoured: ignore), for no hook honours it"
+        "Pod team/a: spec.host_ports, spec.pod_affinity is ignored (unhonoured: ignore), because no hook honours it"
     )
     assert honoured_demands.ignored([]) == ""

@@ -55,7 +55,7 @@ def test_what_is_odd_where_nobody_looks_is_read(odd: bytes) -> None:
 @pytest.mark.security("input")
 @pytest.mark.parametrize("odd", ODD)
 def test_an_object_that_cannot_be_read_costs_that_object_only(odd: bytes) -> None:
-    """An object that the bridge cannot read never keeps it from hearing of all others, in a list or a watch."""
+    """An object that the bridge cannot read hides no other object, in a list or a watch."""
     met: list[leniency.UnreadableObject] = []
     assert [one.metadata.name for one in PODS.page(page(body("a", odd), body("b")), met.append).items or ()] == ["b"]
     changes = list(PODS.changes(lines(b"MODIFIED", body("a", odd, "6"), body("b")), met.append))
@@ -69,7 +69,7 @@ def test_an_object_that_cannot_be_read_costs_that_object_only(odd: bytes) -> Non
 @pytest.mark.security("input")
 @pytest.mark.parametrize("odd", ODD)
 def test_a_pod_that_becomes_unreadable_stays_as_it_was_known(odd: bytes) -> None:
-    """A pod that was readable and now is not is never taken for deleted."""
+    """A pod that cannot be read any more is never taken for deleted."""
     store: Store[Pod] = Store()
     store.replace(ports.Listing(items=(PODS.one(body("a")),), resource_version="1"))
     met: list[leniency.UnreadableObject] = []
@@ -115,7 +115,7 @@ def test_shallow_json_is_json(levels: int) -> None:
 @pytest.mark.security("input")
 @pytest.mark.parametrize("amount", ["lots", "", "1e999999999", "9" * 5000, "caf\ufffd", "-"])
 def test_a_node_whose_amounts_cannot_be_read_has_none(amount: str) -> None:
-    """A node with an unreadable amount takes no pod, says why, and all other nodes are followed."""
+    """A node with an unreadable amount takes no pod, its reason is shown, and all other nodes are watched."""
     keeper = ClusterCache(lambda _: {})
     for name, cpu in (("odd", amount), ("good", "4")):
         status = NodeStatus(allocatable={"cpu": cpu})

@@ -70,7 +70,7 @@ def test_what_is_no_hostlist_is_refused(text: str) -> None:
     ids=["numbers", "names", "letters", "parts", "ranges", "brackets"],
 )
 def test_a_list_without_end_is_refused_before_it_is_written_out(text: str) -> None:
-    """A list of hosts in a job of a user costs little, however long it is and however often it names the same ones."""
+    """A list of hosts in a user's job costs little, however long it is and however often it repeats a host."""
     with Work() as work, pytest.raises(ValueError, match=r"hostlist|range"):
         hostlist.expand(text)
     assert work.total < 100

@@ -38,7 +38,7 @@ def test_a_record_reads_back_as_written(record: marks.Owner) -> None:
 @pytest.mark.security("neighbours")
 @given(OWNERS)
 def test_no_record_is_json(record: marks.Owner) -> None:
-    """Another bridge that takes every `admin_comment` in JSON for its own never takes a placeholder of this one."""
+    """Another bridge that claims every `admin_comment` in JSON never claims a placeholder of this one."""
     text = marks.write(record)
     assert text.startswith("slurm-bridge/1 ")
     with pytest.raises(ValueError, match="Expecting value"):

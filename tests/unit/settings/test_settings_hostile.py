@@ -16,7 +16,7 @@ ODD = {
 @pytest.mark.security("input")
 @pytest.mark.parametrize("text", ODD)
 def test_a_file_that_ends_the_library_is_a_problem_with_its_line(tmp_path: pathlib.Path, text: str) -> None:
-    """A mistake in the configuration, of whatever kind, is told with the file and the line."""
+    """Every error in the configuration is reported with its file and line."""
     file = tmp_path / "bridge.yaml"
     file.write_text(text)
     problems = sources.file(file).problems

@@ -116,7 +116,7 @@ def test_every_problem_is_told_at_once(file: pathlib.Path) -> None:
         ("hooks:\n- name: a\n- nam: b", "line 7: hooks[1].name: is required"),
         ("web: 3", "line 5: web: should be a valid mapping or instance of Web, not 3"),
         ("hooks: {}", "line 5: hooks: should be a valid list"),
-        ("web:\n  port: 1\n  port: 2", "line 7: port: stands here a second time"),
+        ("web:\n  port: 1\n  port: 2", "line 7: port: occurs twice"),
         ("web: {", "line 6: is not YAML: expected the node content, but found '<stream end>'"),
     ],
 )
@@ -147,7 +147,7 @@ def test_a_mistake_in_the_file_has_its_line(file: pathlib.Path, more: str, said:
         ("leader_election.renew_seconds=15", "has to be smaller than lease_seconds (15), not 15"),
         ("defaults.user=root", "placeholders belong to ordinary users and groups, never to root, 0 or 99, not 'root'"),
         ("defaults.user=0", "placeholders belong to ordinary users and groups, never to root, 0 or 99, not 0"),
-        ("defaults.cpus=0", "has to be more than nothing, not 0"),
+        ("defaults.cpus=0", "has to be greater than 0, not 0"),
         ("defaults.memory=5Xi", "has to be a Kubernetes quantity, for example 500m, 2 or 1.5Gi, not '5Xi'"),
         ("defaults.partition=a b", "has to be a name, or several with commas and without blanks, not 'a b'"),
         ("defaults.partition=on", "has to be a text, not True; put the word in quotes"),

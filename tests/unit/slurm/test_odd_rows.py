@@ -57,7 +57,7 @@ def test_a_name_that_is_no_utf8_is_read_with_replaced_bytes(make: MakeClient, sl
 
 @pytest.mark.security("input")
 def test_a_job_name_of_any_slurm_user_never_hides_the_other_jobs(make: MakeClient, slurm: Script) -> None:
-    """A Slurm job that cannot be read, be its name no UTF-8, never keeps the bridge from reading all other jobs."""
+    """A Slurm job that cannot be read, such as one with a name that is not UTF-8, hides no other job."""
     for odd in ODD:
         say(slurm, listed(LATIN.replace(b"7", b"6"), odd, GOOD))
         views = {view.job_id: view for view in make().jobs()}
@@ -183,7 +183,7 @@ def test_a_thousand_unreadable_things_do_not_flood_the_log() -> None:
 @pytest.mark.security("input")
 @pytest.mark.parametrize(("header", "seconds"), [("86400", 120.0), ("9" * 400, 120.0), ("30", 30.0), ("\u0663", None)])
 def test_retry_after_is_bounded(make: MakeClient, slurm: Script, header: str, seconds: float | None) -> None:
-    """A server or proxy that asks to be left alone for a day is asked again within two minutes."""
+    """A server or proxy that answers with a Retry-After of a day is asked again within two minutes."""
     slurm.forgets("/jobs/")
     slurm.says("GET", "/jobs/", wire.Response(status=503, body=b"later", headers={"retry-after": header}))
     with pytest.raises(errors.Unavailable) as raised:

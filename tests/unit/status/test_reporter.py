@@ -134,7 +134,7 @@ def test_a_forgotten_pod_may_wait_anew(desk: Desk) -> None:
 
 @pytest.mark.security("fairness")
 def test_a_group_whose_name_holds_the_uid_of_a_pod_takes_no_word_from_it(desk: Desk) -> None:
-    """A group called like the uid of another namespace's pod never keeps that pod from hearing why it waits."""
+    """A group named like the uid of another namespace's pod does not suppress that pod's condition."""
     pod = desk.pod()
     desk.waits(pod)
     desk.reporter.forget(Root(kind="Group", namespace="evil", name=f"x/{pod.uid}", uid=f"Group:evil/x/{pod.uid}").key)

@@ -214,7 +214,7 @@ def test_a_replica_that_lost_the_lead_drops_its_events() -> None:
 
 @pytest.mark.security("fairness")
 def test_long_messages_are_neither_kept_nor_sent() -> None:
-    """A pod whose messages change again and again costs the bridge a few bytes for each of them, however long it is."""
+    """A pod whose messages change again and again costs the bridge a few bytes for each message, however long it is."""
     desk = Desk(ReporterLimits(patience_seconds=0, events_per_second=1))
     pod = desk.pod("a")
     tracemalloc.start()

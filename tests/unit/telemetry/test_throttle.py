@@ -18,7 +18,7 @@ def record(workload: str, text: str = "not now") -> dict[str, object]:
 
 @pytest.mark.security("fairness")
 def test_lines_about_one_namespace_are_few_and_leave_those_of_others() -> None:
-    """A namespace about which there is much to log gets so many lines, and those about others are written as before."""
+    """The log has a bounded number of lines about one namespace; lines about others are written as before."""
     clock = VirtualClock()
     kept = Throttle(clock.now, at_once=3, per_second=1)
     assert [kept(record(f"Pod evil/p{number}")) for number in range(5)] == [True] * 3 + [False] * 2
@@ -42,7 +42,7 @@ def test_lines_that_name_a_workload_by_its_key_use_up_those_of_its_own_namespace
 @pytest.mark.security("fairness")
 @pytest.mark.parametrize("name", ["x kind/web", "x/Pod kind/web"])
 def test_the_name_of_a_group_uses_up_no_lines_of_another_namespace(name: str) -> None:
-    """A group that is called like a workload of another namespace has only lines of its own namespace."""
+    """Log lines about a group named like a workload of another namespace count for the group's own namespace."""
     for said in (f"Group evil/{name}", workload_key("Group", "evil", name, f"Group:evil/{name}")):
         assert throttle.subject({"workload": said}) == "namespace evil"
 

@@ -161,11 +161,11 @@ def test_components_on_typed_nodes_are_asked_for_by_node() -> None:
 @pytest.mark.parametrize(
     ("there", "said", "why"),
     [
-        (facts(nodes=equal_nodes(2, 4)), {}, "are not available: no heterogeneous jobs here"),
+        (facts(nodes=equal_nodes(2, 4)), {}, "are not available (no heterogeneous jobs)"),
         (
             facts(nodes=equal_nodes(3, 4), heterogeneous=True),
             keys(min_nodes="2"),
-            "could not keep the number of nodes that is asked for",
+            "cannot keep the requested number of nodes",
         ),
     ],
 )
@@ -181,7 +181,7 @@ def test_without_components_every_pod_is_asked_for_as_the_largest(
         Memory(mib=4096, per=MemoryPer.GPU),
         (Gres(name="gpu", count=2),),
     )
-    assert f"components for them {why}: each is asked for as (4 cpus, 8192 MiB, gpu:2)" in found.told
+    assert f"components for them {why}: each is requested as (4 cpus, 8192 MiB, gpu:2)" in found.told
 
 
 def test_components_need_nodes_of_their_own() -> None:
@@ -190,7 +190,7 @@ def test_components_need_nodes_of_their_own() -> None:
     assert settled(gang(small), facts(nodes=equal_nodes(3), heterogeneous=True)).form is Form.HET
     found = settled(gang(small), facts(nodes=equal_nodes(2), heterogeneous=True))
     assert found.form is Form.BOUND
-    assert "would need more nodes than there are, because they share none" in found.told
+    assert "need more nodes than there are, because components share no node" in found.told
 
 
 @pytest.mark.parametrize("said", [keys(one_per_node="true"), keys(min_nodes="2"), keys(mem_per_node="10Gi")])
@@ -236,7 +236,7 @@ def test_equal_pods_without_a_place_for_all_are_components() -> None:
     request = settled(found, there, names(1), names(2, 3)).request
     assert [one.tasks for one in (request, *request.components)] == [2, 2]
     message = waits(found, facts(nodes=equal_nodes(3)), names(1), names(2, 3))
-    assert message.startswith("no node of Slurm will do for all 4 pods, and components for them are not")
+    assert message.startswith("no node of Slurm is suitable for all 4 pods, and components for them are not")
 
 
 def test_one_set_of_nodes_is_that_of_all_shapes() -> None:

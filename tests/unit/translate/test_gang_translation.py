@@ -212,14 +212,14 @@ def test_pods_that_keep_away_from_their_like_get_a_node_each(term: dict[str, Any
     ],
 )
 def test_a_term_that_makes_no_sense_keeps_no_pods_apart(term: dict[str, Any]) -> None:
-    """Where another thing stands in the place of a list, a map or a word, the term selects no pod."""
+    """An affinity term with a value of the wrong type selects no pod."""
     assert not gang(labelled(anti(**term))).one_per_node
 
 
 @pytest.mark.security("input")
 @pytest.mark.parametrize("terms", [True, 7, "terms", {"topologyKey": "kubernetes.io/hostname"}, ["term"], None])
 def test_terms_that_are_no_list_of_terms_keep_no_pods_apart(terms: object) -> None:
-    """What stands in the place of the terms is no term."""
+    """A value of the wrong type in place of the list of terms has no terms."""
     written: dict[str, object] = {"podAntiAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": terms}}
     assert not gang(labelled(written)).one_per_node
 

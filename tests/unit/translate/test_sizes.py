@@ -65,7 +65,7 @@ ABSURD = {
 @pytest.mark.security("fairness")
 @pytest.mark.parametrize("field", ABSURD)
 def test_absurd_sizes_are_refused(field: str) -> None:
-    """A pod with more than 100 terms or tolerations is refused in words, without a look at the nodes."""
+    """A pod with more than 100 terms or tolerations is refused with a message, without a pass over the nodes."""
     one = asking(**ABSURD[field])
     problem = sizes.problem([one])
     assert problem.startswith("Pod team/a: ")

@@ -17,7 +17,7 @@ EVIL = "evil"
 
 @pytest.mark.security("identity")
 def test_the_jobs_of_another_namespace_make_no_jobset_smaller() -> None:
-    """A Job of another namespace that carries the uid of a JobSet never lets it start with fewer pods than it has."""
+    """A Job of another namespace with the uid of a JobSet never makes the JobSet start with fewer pods."""
     world = Heard()
     found = jobset(world)
     pods = all_of(world, found)
@@ -31,7 +31,7 @@ def test_the_jobs_of_another_namespace_make_no_jobset_smaller() -> None:
 
 @pytest.mark.security("identity")
 def test_a_job_counts_for_the_jobset_that_controls_it_only() -> None:
-    """Labels alone make no Job a part of a JobSet, in its own namespace, either."""
+    """Labels alone make no Job a part of a JobSet, not even in the same namespace."""
     world = Heard()
     found = jobset(world)
     pods = all_of(world, found)
@@ -68,7 +68,7 @@ def test_the_uid_of_a_leaderworkerset_makes_nobody_a_member() -> None:
     ("version", "believed"), [("batch/v1", True), ("batch/v9", False), ("batch", False), ("x.example/v1", False)]
 )
 def test_an_owner_that_nothing_resolves_is_not_believed(version: str, believed: bool) -> None:
-    """An owner reference that the API server cannot resolve makes a pod part of nothing."""
+    """An owner reference that the API server cannot resolve makes a pod part of no workload."""
     world = Heard()
     job = world.put(kinds.JOBS, "j", annotations={names.ANNOTATION_GANG: "true"})
     reference = {"apiVersion": version, "kind": "Job", "name": "j", "uid": job.uid, "controller": True}
@@ -109,7 +109,7 @@ def test_the_parts_and_runs_of_an_object_share_it() -> None:
 @pytest.mark.security("identity")
 @pytest.mark.parametrize("change", [{"namespace": EVIL}, {"name": "other"}, {"uid": "v"}, {"kind": "Job"}])
 def test_a_record_speaks_of_one_workload_of_one_namespace(change: dict[str, Any]) -> None:
-    """A job is taken for a workload's own only if kind, namespace, name and uid in its record are all those of it."""
+    """A job belongs to a workload only if kind, namespace, name and uid in its record are those of the workload."""
     given = {"kind": "JobSet", "namespace": "default", "name": "set", "uid": "u"}
     record = Owner(cluster="c", **given, attempt=3)
     assert record.same_workload(Owner(cluster="c", **given))

@@ -87,7 +87,7 @@ def test_whoever_waits_for_what_was_left_over_reads_it(bridge: Bridge) -> None:
     bridge.run(LONG)
     assert queues.said("second") == (
         "SlurmJobsLeftOver",
-        "1 job of a pod that has gone has to leave Slurm first; the job is submitted when that is done",
+        "1 job of a deleted pod has to leave Slurm first; the job is submitted when that is done",
     )
 
 

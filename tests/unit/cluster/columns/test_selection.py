@@ -62,7 +62,7 @@ def test_holes_meet_nothing(operator: str) -> None:
 
 @pytest.mark.security("fairness")
 def test_label_keys_that_no_node_has_share_one_column() -> None:
-    """A pod that names thousands of labels which no node has costs no look at the nodes for any of them."""
+    """Node selectors with thousands of labels that no node has are evaluated without a pass over the nodes for each."""
     keeper = ClusterCache(resources.requests_of)
     for number in range(3):
         keeper.on_node(None, node(f"n{number}", labels={"zone": "a"}))

@@ -49,7 +49,7 @@ def worth(at: Scene) -> dict[str, int]:
 @pytest.mark.security("fairness")
 @pytest.mark.parametrize("speaking", [shunning, wishing])
 def test_of_one_pod_a_hundred_terms_are_read(speaking: Any) -> None:
-    """Of a running pod with thousands of affinity terms a hundred are read, whoever placed it."""
+    """Of a running pod with thousands of affinity terms a hundred are read, whichever scheduler bound it."""
     at = seen(pod(labels=WEB), NODES, [speaking(map(odd, range(3000)))])
     with Work() as work:
         said(NAME, at)
@@ -59,7 +59,7 @@ def test_of_one_pod_a_hundred_terms_are_read(speaking: Any) -> None:
 
 @pytest.mark.security("fairness")
 def test_of_all_pods_so_much_is_read() -> None:
-    """However many running pods say however much of their neighbours, a look reads a bounded part of it."""
+    """However many affinity terms running pods have, a pass reads a bounded part of them."""
     lists = [[odd(number) for number in range(start, start + 100)] for start in range(0, 10_000, 100)]
     pods = [
         *(shunning(terms, f"s{place}", f"n{place % 8}") for place, terms in enumerate(lists)),
@@ -75,7 +75,7 @@ def test_of_all_pods_so_much_is_read() -> None:
 
 @pytest.mark.security("fairness")
 def test_a_namespace_that_says_too_much_silences_no_other() -> None:
-    """A namespace that writes thousands of affinity terms uses up its own share: others are heard as before."""
+    """A namespace that writes thousands of affinity terms uses its own share: those of others are read as before."""
     lists = [[odd(number, "nowhere") for number in range(start, start + 100)] for start in range(0, 10_000, 100)]
     loud = [make(terms, f"{make.__name__}{place}") for make in (shunning, wishing) for place, terms in enumerate(lists)]
     quiet = [
@@ -89,7 +89,7 @@ def test_a_namespace_that_says_too_much_silences_no_other() -> None:
 
 @pytest.mark.security("fairness")
 def test_keys_that_no_node_has_cost_nothing() -> None:
-    """A topology key that no node has is not looked for on any node, however many such keys there are."""
+    """A topology key that no node has is not searched on the nodes, however many such keys there are."""
     terms = [odd(number, f"k{number}") for number in range(100)]
     at = seen(pod(labels=WEB), NODES, [shunning(terms), wishing(terms, "w")])
     with Work() as work:
@@ -102,7 +102,7 @@ def test_keys_that_no_node_has_cost_nothing() -> None:
 
 @pytest.mark.security("fairness")
 def test_of_many_keys_those_of_the_own_namespace_come_first() -> None:
-    """Of dozens of topology keys that nodes do have, those that a pod's own people name are looked at first."""
+    """Of dozens of topology keys that nodes have, those that pods of the same namespace use are read first."""
     keys = {f"k{number:02}": "v" for number in range(60)}
     labelled = [node("a", labels=keys), node("b", labels={"rack": "1"})]
     loud = shunning([odd(number, key) for number, key in enumerate(keys)], on="a")

@@ -86,7 +86,7 @@ def test_anti_affinity_keeps_out_of_the_domain() -> None:
     ],
 )
 def test_a_running_pod_whose_terms_make_no_sense_keeps_nobody_out(terms: object) -> None:
-    """Pods of all users are asked whom they do not want near: one of them must not stop the others."""
+    """An invalid anti-affinity term of a running pod excludes no node for other pods."""
     odd = pod("r", on="b1", affinity={"podAntiAffinity": {REQUIRED: terms}})
     assert said(NAME, seen(pod(labels=WEB), NODES, [odd])) == {}
 

@@ -248,7 +248,7 @@ def test_wishes_of_pods_that_are_there_count_as_well() -> None:
     ],
 )
 def test_wishes_that_make_no_sense_count_for_nothing(wishes: object) -> None:
-    """Pods of all users are asked what they wish: one of them must not stop the others."""
+    """An invalid preference of a running pod does not affect the scores of other pods."""
     nodes = [machine("a", labels={"zone": "1"}), machine("b", labels={"zone": "2"})]
     odd = asking("x", node="a", affinity={"podAffinity": {interpod.PREFERRED: wishes}})
     assert set(rated("InterPodAffinity", nodes, asking(labels={"app": "web"}), [odd]).values()) == {0}
