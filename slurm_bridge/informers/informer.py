@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import Generic, TypeVar
 
 from slurm_bridge import ports
-from slurm_bridge.informers.reflector import Handler, Reflector, ReflectorSubject, WatchCounters
+from slurm_bridge.informers.reflector import Handler, Reflector, ReflectorSubject
 from slurm_bridge.informers.store import Index, Store
 from slurm_bridge.model.meta import Object
 from slurm_bridge.telemetry.collectors import InformerNumbers
@@ -37,14 +37,9 @@ class Informer(Generic[T]):
         name = f"informer-{subject.kind.plural}"
         self._thread = threading.Thread(target=self._reflector.run, args=(self._stop,), name=name, daemon=True)
 
-    @property
-    def counters(self) -> WatchCounters:
-        """What its reflector did so far."""
-        return self._reflector.counters
-
     def numbers(self) -> InformerNumbers:
         """What it shows of itself."""
-        counters = self.counters
+        counters = self._reflector.counters
         return InformerNumbers(
             objects=len(self.store),
             synced=self.store.synced,

@@ -80,7 +80,9 @@ class Reflector(Generic[T]):
         """Until stop is set; `interrupt` makes it look."""
         while not stop.is_set():
             try:
-                self._step(stop)
+                if not self._store.resource_version:
+                    self._list()
+                self._watch(stop)
             except errors.BridgeError as problem:
                 self._pause(problem, stop)
 
@@ -89,11 +91,6 @@ class Reflector(Generic[T]):
         with self._lock:
             if self._running is not None:
                 self._running.close()
-
-    def _step(self, stop: threading.Event) -> None:
-        if not self._store.resource_version:
-            self._list()
-        self._watch(stop)
 
     def _list(self) -> None:
         listing = self._subject.cluster.list(self._subject.kind, self._subject.scope)

@@ -12,7 +12,6 @@ from slurm_bridge.model.meta import ObjectMeta
 from slurm_bridge.sim import faults
 from slurm_bridge.sim.kube import access, resources
 from slurm_bridge.workloads import chain, owners
-from slurm_bridge.workloads.namespace_budget import NamespaceBudget
 from tests.unit.workloads.heard import Heard
 from tests.unit.workloads.owned import QUEUES, Family, reference
 
@@ -274,7 +273,7 @@ def test_a_namespace_that_has_used_up_its_reads_waits_and_others_do_not(family: 
 
 def test_a_budget_is_of_each_namespace_and_fills_with_time() -> None:
     """Two calls at once, one more each second."""
-    budget = NamespaceBudget(at_once=2, per_second=1)
+    budget = owners.NamespaceBudget(at_once=2, per_second=1)
     assert [budget.take("a", 0.0) > 0 for _ in range(3)] == [False, False, True]
     assert budget.take("b", 0.0) == 0
     assert budget.take("a", 1.0) == 0
