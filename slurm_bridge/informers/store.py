@@ -23,14 +23,6 @@ class Change(Generic[T]):
     new: T | None
 
 
-@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
-class Snapshot(Generic[T]):
-    """All objects of one moment."""
-
-    items: tuple[T, ...]
-    resource_version: str
-
-
 class Store(Generic[T]):
     """A name that comes to stand for another uid is told as two changes: one object went, another appeared."""
 
@@ -68,11 +60,6 @@ class Store(Generic[T]):
         with self._lock:
             keys = self._indexes[index].files.get(value, ())
             return tuple(self._objects[key] for key in keys)
-
-    def snapshot(self) -> Snapshot[T]:
-        """Everything, at one moment."""
-        with self._lock:
-            return Snapshot(items=tuple(self._objects.values()), resource_version=self._resource_version)
 
     def all(self) -> Sequence[T]:
         """Everything; the same sequence again while nothing has changed."""

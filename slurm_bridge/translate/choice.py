@@ -45,7 +45,13 @@ class GangNodes:
 
 def choose(translated: Translated, ground: GangNodes) -> Translated | Wait:
     """The request of a gang in its form, or what does not fit."""
-    terms = _terms(translated, ground)
+    terms = LayoutTerms(
+        minimum=translated.request.minimum_nodes,
+        maximum=translated.request.maximum_nodes,
+        one_per_node=translated.one_per_node,
+        node_memory_mib=translated.node_memory_mib,
+        whole=translated.request.exclusive or ground.whole,
+    )
     kinds = shapes.kinds(translated.shapes)
     if len(kinds) == 1:
         found = layout.lay(kinds[0], _count(translated), ground.common, terms)
@@ -53,16 +59,6 @@ def choose(translated: Translated, ground: GangNodes) -> Translated | Wait:
         found = layout.together(shapes.total(translated.shapes), ground.common, terms)
     settled = _as(translated, found) if found else _apart(translated, ground, terms)
     return settled or _bound(translated, ground, terms)
-
-
-def _terms(translated: Translated, ground: GangNodes) -> LayoutTerms:
-    return LayoutTerms(
-        minimum=translated.request.minimum_nodes,
-        maximum=translated.request.maximum_nodes,
-        one_per_node=translated.one_per_node,
-        node_memory_mib=translated.node_memory_mib,
-        whole=translated.request.exclusive or ground.whole,
-    )
 
 
 def _count(translated: Translated) -> int:

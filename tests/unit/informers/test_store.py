@@ -97,14 +97,14 @@ def test_synced() -> None:
     assert store.wait_synced(0)
 
 
-def test_snapshot_is_one_moment() -> None:
-    """A snapshot does not change when the store does."""
+def test_all_objects_are_those_of_one_moment() -> None:
+    """What was returned does not change when the store does."""
     store: Store[Object] = Store()
     first = thing("a", 1)
     store.take(ports.Put(first))
-    snapshot = store.snapshot()
+    found = store.all()
     store.take(ports.Put(thing("b", 2)))
-    assert (snapshot.items, snapshot.resource_version) == ((first,), "1")
+    assert found == (first,)
 
 
 def test_index() -> None:
@@ -147,7 +147,7 @@ def test_any_history(steps: list[tuple[str, str, str, str]]) -> None:
                 del told[change.old.uid]
             if change.new is not None:
                 told[change.new.uid] = change.new
-    stored = {item.uid: item for item in store.snapshot().items}
+    stored = {item.uid: item for item in store.all()}
     assert stored == told
     assert all(store.get(*item.key) is item for item in stored.values())
     for label in ("red", "blue"):
