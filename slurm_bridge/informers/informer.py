@@ -31,9 +31,8 @@ class Informer(Generic[T]):
         indexes: Mapping[str, Index[T]] | None = None,
     ) -> None:
         self.store: Store[T] = Store(indexes)
-        self._handlers = handlers
         self._stop = threading.Event()
-        self._reflector = Reflector(subject, self.store, handler=self._handle, clock=clock, dice=dice)
+        self._reflector = Reflector(subject, self.store, handlers=handlers, clock=clock, dice=dice)
         name = f"informer-{subject.kind.plural}"
         self._thread = threading.Thread(target=self._reflector.run, args=(self._stop,), name=name, daemon=True)
 
@@ -64,7 +63,3 @@ class Informer(Generic[T]):
         self._reflector.interrupt()
         if self._thread.is_alive():
             self._thread.join(seconds)
-
-    def _handle(self, old: T | None, new: T | None) -> None:
-        for handler in self._handlers:
-            handler(old, new)

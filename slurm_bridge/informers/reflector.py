@@ -62,13 +62,13 @@ class Reflector(Generic[T]):
         subject: ReflectorSubject[T],
         store: Store[T],
         *,
-        handler: Handler[T],
+        handlers: tuple[Handler[T], ...],
         clock: ports.Clock,
         dice: random.Random,
     ) -> None:
         self._subject = subject
         self._store = store
-        self._handler = handler
+        self._handlers = handlers
         self._clock = clock
         self._backoff = backoff.Backoff(dice)
         self._lock = threading.Lock()
@@ -138,7 +138,8 @@ class Reflector(Generic[T]):
 
     def _tell(self, changes: tuple[Change[T], ...]) -> None:
         for change in changes:
-            self._handler(change.old, change.new)
+            for handler in self._handlers:
+                handler(change.old, change.new)
 
     def _pause(self, problem: errors.BridgeError, stop: threading.Event) -> None:
         if stop.is_set():

@@ -249,12 +249,6 @@ def read(subject: str, annotations: Mapping[str, str]) -> tuple[tuple[ParsedAnno
     return tuple(said), tuple(problems)
 
 
-def check(subject: str, annotations: Mapping[str, str]) -> tuple[str, ...]:
-    """Everything that is wrong with the annotations of one object, for admission."""
-    said, problems = read(subject, annotations)
-    return (*problems, *contradictions({one.row.key: one for one in said}))
-
-
 def contradictions(said: Mapping[str, ParsedAnnotation]) -> Iterable[str]:
     """Annotations that are valid one by one and contradict each other."""
     least, most = said.get("min-nodes"), said.get("max-nodes")

@@ -140,14 +140,6 @@ def _not(ground: GangNodes, terms: LayoutTerms) -> str:
     return "would need more nodes than there are, because they share none"
 
 
-def _on(terms: LayoutTerms) -> str:
-    """The limits on the number of nodes, for a message."""
-    least = [f"on at least {terms.minimum} nodes"] if (terms.minimum or 1) > 1 else []
-    most = [f"on at most {terms.maximum} nodes"] if terms.maximum is not None else []
-    alone = ["one pod on each node"] if terms.one_per_node else []
-    return "".join(f", {words}" for words in (*least, *most, *alone))
-
-
 def _no_room(translated: Translated, ground: GangNodes, terms: LayoutTerms) -> Wait:
     most, count = shapes.bound(shapes.kinds(translated.shapes)), _count(translated)
     if not ground.common:
@@ -156,8 +148,16 @@ def _no_room(translated: Translated, ground: GangNodes, terms: LayoutTerms) -> W
         )
         return Wait(reason=UNSCHEDULABLE, message=message)
     room = layout.capacity(most, ground.common, terms)
+    limits = []
+    if (terms.minimum or 1) > 1:
+        limits.append(f", on at least {terms.minimum} nodes")
+    if terms.maximum is not None:
+        limits.append(f", on at most {terms.maximum} nodes")
+    if terms.one_per_node:
+        limits.append(", one pod on each node")
     alike = " where each is asked for as the largest" if len(shapes.kinds(translated.shapes)) > 1 else ""
-    message = f"{ground.where} has room for {min(room, count)} of {count} pods of {_words(most)}{alike}{_on(terms)}"
+    pods = f"{min(room, count)} of {count} pods of {_words(most)}{alike}"
+    message = f"{ground.where} has room for {pods}{''.join(limits)}"
     return Wait(reason=UNSCHEDULABLE, message=message)
 
 

@@ -40,7 +40,7 @@ class World:
         """A new reflector, for another handler or clock."""
         subject = ReflectorSubject(cluster=self.cluster, kind=kinds.NAMESPACES)
         handler = handler or self._told
-        self.reflector = Reflector(subject, self.store, handler=handler, clock=self.clock, dice=HighDice())
+        self.reflector = Reflector(subject, self.store, handlers=(handler,), clock=self.clock, dice=HighDice())
 
     def _told(self, old: Object | None, new: Object | None) -> None:
         item = new or old

@@ -198,7 +198,7 @@ def test_an_answer_is_good_for_a_while(family: Family) -> None:
     assert family.line.faults.count(method="GET", target="replicasets/r") == 1
     family.kube.merge(kinds.REPLICASETS, ("default", "r"), {"metadata": {"annotations": {"queue": "b"}}})
     family.clock.advance(owners.OwnerLimits().found)
-    assert reader.resolve(pod).links[0].annotations == {"queue": "b"}
+    assert reader.resolve(pod).links[0].object.metadata.annotations == {"queue": "b"}
 
 
 def test_an_absent_owner_is_remembered_for_a_shorter_while(family: Family) -> None:
