@@ -38,18 +38,14 @@ def handed_in(body: bytes) -> Manifest:
         found = _strangers_yaml(body, source)
     if not isinstance(found, dict):
         raise errors.BadConfiguration(f"{source}: has to be one object with kind, metadata and spec")
-    if _deep(found):
-        raise errors.BadConfiguration(f"{source}: is nested too deeply")
-    return found
-
-
-def _deep(value: Any) -> bool:
-    """Level by level: code that goes through it afterwards may do so by calling itself."""
-    level = [value]
+    # Looked at level by level: code that goes through it afterwards may do so by calling itself.
+    level: list[Any] = [found]
     for _ in range(_DEEPEST):
         inside = [one.values() if isinstance(one, dict) else one for one in level if isinstance(one, dict | list)]
         level = list(itertools.chain.from_iterable(inside))
-    return bool(level)
+    if level:
+        raise errors.BadConfiguration(f"{source}: is nested too deeply")
+    return found
 
 
 def _strangers_yaml(body: bytes, source: str) -> Any:

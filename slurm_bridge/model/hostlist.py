@@ -102,14 +102,16 @@ def _short(text: str) -> str:
 
 
 def _bracket(prefix: str, width: int, numbers: Sequence[int]) -> str:
-    #: The first and the last of numbers that follow each other.
-    runs: list[list[int]] = []
-    for number in numbers:
-        if runs and number == runs[-1][1] + 1:
-            runs[-1][1] = number
-        else:
-            runs.append([number, number])
+    # The first and the last of numbers that follow each other.
+    runs: list[tuple[int, int]] = []
+    first = last = numbers[0]
+    for number in numbers[1:]:
+        if number != last + 1:
+            runs.append((first, last))
+            first = number
+        last = number
+    runs.append((first, last))
     if len(numbers) == 1:
         return f"{prefix}{numbers[0]:0{width}}"
-    spans = (f"{first:0{width}}" if first == last else f"{first:0{width}}-{last:0{width}}" for first, last in runs)
+    spans = (f"{low:0{width}}" if low == high else f"{low:0{width}}-{high:0{width}}" for low, high in runs)
     return f"{prefix}[{','.join(spans)}]"

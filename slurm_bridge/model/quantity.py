@@ -28,10 +28,11 @@ def parse(written: str | float) -> Fraction:
     found = _GRAMMAR.fullmatch(str(written))
     if found is None:
         raise ValueError(f"{str(written)[:60]!r} is not a Kubernetes quantity")
-    digits, power = found["digits"], int(found["exponent"] or 0)
+    digits, exponent = found["digits"], found["exponent"]
     # Kubernetes allows the point at either end, Python only between digits.
     size = Fraction(f"0{digits}0" if "." in digits else digits) * _SUFFIXES[found["suffix"]]
-    size *= Fraction(10**power) if power >= 0 else Fraction(1, 10**-power)
+    if exponent:
+        size *= Fraction(10) ** int(exponent)
     return min(-size if found["sign"] == "-" else size, Fraction(MOST))
 
 
