@@ -84,7 +84,7 @@ class Ours:
         self._informer.stop()
 
     def held(self) -> Held:
-        return {pod.uid: pod.metadata.resource_version for pod in self._informer.store.snapshot().items}
+        return {pod.uid: pod.metadata.resource_version for pod in self._informer.store.all()}
 
     def cpu(self) -> float:
         return self._running.cpu()

@@ -18,6 +18,7 @@ from slurm_bridge.model.verdict import Wait
 from slurm_bridge.model.workload import Root, Workload
 from slurm_bridge.translate.translator import Value
 from slurm_bridge.workloads import base, kind_table
+from slurm_bridge.workloads.gangs import rank
 from slurm_bridge.workloads.given import Given
 from slurm_bridge.workloads.known import Known, Options, wants_node
 from slurm_bridge.workloads.owners import Owners, Reader
@@ -110,7 +111,7 @@ def of_pod(pod: Pod, mates: Callable[[], Iterable[Pod]], lookup: OwnerLookup) ->
     workload_pods = [pod, *(one for one in others if base.claim(one, given.known, given.options).key == root.key)]
     alive = [one for one in workload_pods if not (one.terminal or one.terminating)] or [pod]
     found = _gathered(root, [_unbound(one) for one in alive], given)
-    members = tuple(sorted(workload_pods, key=base.rank))
+    members = tuple(sorted(workload_pods, key=rank))
     return dataclasses.replace(found, members=members, exists=True, notes=(*_state(members), *found.notes))
 
 
@@ -165,7 +166,7 @@ def _gathered(root: Root, pods: Sequence[Pod], given: Given) -> ExplainSubject:
         root = found.root
     whole = base.gather(root, workload_pods, given, started=True) if isinstance(found, Wait) else found
     workload = whole if isinstance(whole, Workload) else None
-    members = workload.pods if workload is not None else tuple(sorted(workload_pods.all(), key=base.rank))
+    members = workload.pods if workload is not None else tuple(sorted(workload_pods.all(), key=rank))
     return ExplainSubject(
         title=kind_table.called(root),
         root=root,

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import Generic, TypeVar
 
 from slurm_bridge import ports
-from slurm_bridge.informers.reflector import Handler, Reflector, ReflectorSubject, WatchCounters
+from slurm_bridge.informers.reflector import Handler, Reflector, ReflectorSubject
 from slurm_bridge.informers.store import Index, Store
 from slurm_bridge.model.meta import Object
 from slurm_bridge.telemetry.collectors import InformerNumbers
@@ -31,20 +31,14 @@ class Informer(Generic[T]):
         indexes: Mapping[str, Index[T]] | None = None,
     ) -> None:
         self.store: Store[T] = Store(indexes)
-        self._handlers = handlers
         self._stop = threading.Event()
-        self._reflector = Reflector(subject, self.store, handler=self._handle, clock=clock, dice=dice)
+        self._reflector = Reflector(subject, self.store, handlers=handlers, clock=clock, dice=dice)
         name = f"informer-{subject.kind.plural}"
         self._thread = threading.Thread(target=self._reflector.run, args=(self._stop,), name=name, daemon=True)
 
-    @property
-    def counters(self) -> WatchCounters:
-        """What its reflector did so far."""
-        return self._reflector.counters
-
     def numbers(self) -> InformerNumbers:
         """What it shows of itself."""
-        counters = self.counters
+        counters = self._reflector.counters
         return InformerNumbers(
             objects=len(self.store),
             synced=self.store.synced,
@@ -69,7 +63,3 @@ class Informer(Generic[T]):
         self._reflector.interrupt()
         if self._thread.is_alive():
             self._thread.join(seconds)
-
-    def _handle(self, old: T | None, new: T | None) -> None:
-        for handler in self._handlers:
-            handler(old, new)

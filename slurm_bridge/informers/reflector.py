@@ -62,13 +62,13 @@ class Reflector(Generic[T]):
         subject: ReflectorSubject[T],
         store: Store[T],
         *,
-        handler: Handler[T],
+        handlers: tuple[Handler[T], ...],
         clock: ports.Clock,
         dice: random.Random,
     ) -> None:
         self._subject = subject
         self._store = store
-        self._handler = handler
+        self._handlers = handlers
         self._clock = clock
         self._backoff = backoff.Backoff(dice)
         self._lock = threading.Lock()
@@ -80,7 +80,9 @@ class Reflector(Generic[T]):
         """Until stop is set; `interrupt` makes it look."""
         while not stop.is_set():
             try:
-                self._step(stop)
+                if not self._store.resource_version:
+                    self._list()
+                self._watch(stop)
             except errors.BridgeError as problem:
                 self._pause(problem, stop)
 
@@ -89,11 +91,6 @@ class Reflector(Generic[T]):
         with self._lock:
             if self._running is not None:
                 self._running.close()
-
-    def _step(self, stop: threading.Event) -> None:
-        if not self._store.resource_version:
-            self._list()
-        self._watch(stop)
 
     def _list(self) -> None:
         listing = self._subject.cluster.list(self._subject.kind, self._subject.scope)
@@ -141,7 +138,8 @@ class Reflector(Generic[T]):
 
     def _tell(self, changes: tuple[Change[T], ...]) -> None:
         for change in changes:
-            self._handler(change.old, change.new)
+            for handler in self._handlers:
+                handler(change.old, change.new)
 
     def _pause(self, problem: errors.BridgeError, stop: threading.Event) -> None:
         if stop.is_set():

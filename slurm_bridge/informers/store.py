@@ -1,4 +1,4 @@
-"""The objects of one kind as last heard: frozen, by key and by uid, written by one thread and read by all."""
+"""The objects of one kind as last heard: frozen, by key, written by one thread and read by all."""
 
 import dataclasses
 import threading
@@ -23,21 +23,12 @@ class Change(Generic[T]):
     new: T | None
 
 
-@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
-class Snapshot(Generic[T]):
-    """All objects of one moment."""
-
-    items: tuple[T, ...]
-    resource_version: str
-
-
 class Store(Generic[T]):
     """A name that comes to stand for another uid is told as two changes: one object went, another appeared."""
 
     def __init__(self, indexes: Mapping[str, Index[T]] | None = None) -> None:
         self._lock = threading.Lock()
         self._objects: dict[Key, T] = {}
-        self._by_uid: dict[str, T] = {}
         self._indexes = {name: _Indexed(keys) for name, keys in (indexes or {}).items()}
         self._resource_version = ""
         self._version = 0
@@ -64,21 +55,11 @@ class Store(Generic[T]):
         with self._lock:
             return self._objects.get((namespace, name))
 
-    def by_uid(self, uid: str) -> T | None:
-        """The object of this uid."""
-        with self._lock:
-            return self._by_uid.get(uid)
-
     def where(self, index: str, value: str) -> tuple[T, ...]:
         """The objects that the index files under this value."""
         with self._lock:
             keys = self._indexes[index].files.get(value, ())
             return tuple(self._objects[key] for key in keys)
-
-    def snapshot(self) -> Snapshot[T]:
-        """Everything, at one moment."""
-        with self._lock:
-            return Snapshot(items=tuple(self._objects.values()), resource_version=self._resource_version)
 
     def all(self) -> Sequence[T]:
         """Everything; the same sequence again while nothing has changed."""
@@ -160,11 +141,8 @@ class Store(Generic[T]):
         self._all = None
         if old is not None:
             del self._objects[old.key]
-            # Another name may have come to the same uid: then it stands for that one.
-            if self._by_uid.get(old.uid) is old:
-                del self._by_uid[old.uid]
         if new is not None:
-            self._objects[new.key] = self._by_uid[new.uid] = new
+            self._objects[new.key] = new
         for index in self._indexes.values():
             index.refile(old, new)
 
@@ -179,15 +157,12 @@ class _Indexed(Generic[T]):
     def refile(self, old: T | None, new: T | None) -> None:
         before = set(self._values(old)) if old is not None else set()
         after = set(self._values(new)) if new is not None else set()
-        for value in before - after:
-            self._remove(value, old)
-        for value in after - before:
-            if new is not None:
-                self.files.setdefault(value, {})[new.key] = None
-
-    def _remove(self, value: str, old: T | None) -> None:
-        filed = self.files[value]
         if old is not None:
-            del filed[old.key]
-        if not filed:
-            del self.files[value]
+            for value in before - after:
+                filed = self.files[value]
+                del filed[old.key]
+                if not filed:
+                    del self.files[value]
+        if new is not None:
+            for value in after - before:
+                self.files.setdefault(value, {})[new.key] = None

@@ -79,7 +79,10 @@ class KubeCallers:
     def who(self, token: Token) -> Caller | None:
         review = {"apiVersion": "authentication.k8s.io/v1", "kind": "TokenReview", "spec": {"token": token.words}}
         request = HttpRequest(method="POST", path=_REVIEWS, body=codec.encode(review))
-        verdict = _verdict(transport.checked(request, self._ours.call(request)))
+        try:
+            verdict = _reviews.decode(transport.checked(request, self._ours.call(request))).status
+        except msgspec.DecodeError as error:
+            raise errors.BadAnswer(f"unreadable TokenReview: {error}") from error
         if not verdict.authenticated or not verdict.user.username:
             return None
         return Caller(name=verdict.user.username, uid=verdict.user.uid, groups=verdict.user.groups)
@@ -93,10 +96,3 @@ class KubeCallers:
             headers={"authorization": f"Bearer {token.words}"},
         )
         return codec.codec(kinds.PODS).one(transport.checked(request, self._theirs.call(request)))
-
-
-def _verdict(body: bytes) -> _Verdict:
-    try:
-        return _reviews.decode(body).status
-    except msgspec.DecodeError as error:
-        raise errors.BadAnswer(f"unreadable TokenReview: {error}") from error

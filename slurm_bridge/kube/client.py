@@ -8,8 +8,10 @@ from collections.abc import Iterator
 from typing import TypeVar
 from urllib.parse import quote
 
+import msgspec
+
 from slurm_bridge import errors, ports
-from slurm_bridge.kube import codec, events, lease, leniency, status, transport, watch
+from slurm_bridge.kube import codec, events, leniency, status, transport, watch
 from slurm_bridge.kube.kept import KeptFields
 from slurm_bridge.model import kinds
 from slurm_bridge.model.kinds import Kind
@@ -72,7 +74,12 @@ class KubeClient:
         if known is not None:
             return known
         for version in kind.versions:
-            if kind.plural in self._contents(kind, version):
+            request = HttpRequest(method="GET", path=_base(kind.group, version))
+            answer = self._transport.call(request)
+            # Where the server does not know the group and version, it serves nothing under them.
+            if status.unserved(answer):
+                continue
+            if kind.plural in codec.resources(transport.checked(request, answer)):
                 with self._lock:
                     self._versions[kind.group, kind.plural] = version
                 return version
@@ -163,11 +170,12 @@ class KubeClient:
         return self.get(kinds.LEASES, namespace, name)
 
     def write_lease(self, written: Lease) -> Lease:
+        # Whole, with the resource version that was read, so that the faster writer wins.
+        manifest: Manifest = {"apiVersion": "coordination.k8s.io/v1", "kind": "Lease", **msgspec.to_builtins(written)}
         namespace, name = written.key
         if written.metadata.resource_version:
-            path = self._path(kinds.LEASES, namespace, name)
-            return self._write(kinds.LEASES, "PUT", path, lease.manifest(written))
-        return self.create(kinds.LEASES, namespace, lease.manifest(written))
+            return self._write(kinds.LEASES, "PUT", self._path(kinds.LEASES, namespace, name), manifest)
+        return self.create(kinds.LEASES, namespace, manifest)
 
     def _list(self, kind: Kind[T], scope: ports.Scope) -> ports.Listing[T]:
         """All pages of one list."""
@@ -210,14 +218,6 @@ class KubeClient:
 
     def _ask(self, request: HttpRequest) -> bytes:
         return transport.checked(request, self._transport.call(request))
-
-    def _contents(self, kind: Kind[T], version: str) -> frozenset[str]:
-        """What the server serves under this group and version: nothing, where it does not know them."""
-        request = HttpRequest(method="GET", path=_base(kind.group, version))
-        answer = self._transport.call(request)
-        if status.unserved(answer):
-            return frozenset()
-        return codec.resources(transport.checked(request, answer))
 
     def _path(self, kind: Kind[T], namespace: str | None = None, *rest: str) -> str:
         version = self.served(kind)

@@ -162,33 +162,26 @@ class Codec(Generic[T]):
                 if met is None:
                     _unreadable("watch line", error)
                 odd(met)
-                yield self._unknown(met)
+                namespace, name = met.key
+                # What cannot be read any more is no reason to forget what it was; that it is gone is one.
+                if met.deleted:
+                    metadata = ObjectMeta(namespace=namespace, name=name, resource_version=met.version)
+                    yield ports.Gone(self._record(metadata=metadata))
+                else:
+                    yield ports.Bookmark(met.version)
             else:
                 yield _change(self._kept, event)
-
-    def _unknown(self, met: leniency.UnreadableObject) -> ports.Gone[T] | ports.Bookmark:
-        """What cannot be read any more is no reason to forget what it was; that it is gone is one."""
-        namespace, name = met.key
-        if not met.deleted:
-            return ports.Bookmark(met.version)
-        metadata = ObjectMeta(namespace=namespace, name=name, resource_version=met.version)
-        return ports.Gone(self._record(metadata=metadata))
 
 
 def codec(kind: Kind[T], kept: KeptFields | None = None) -> Codec[T]:
     """The reader of this kind; decoders are costly to make and free to share."""
-    made = _made(kind.record)
-    return made if kept is None else made.keeping(kept)
-
-
-def _made(record: type[T]) -> Codec[T]:
-    """Made by one thread at a time; informers and workers come here together."""
-    made: Codec[T] | None = _codecs.get(record)
+    made: Codec[T] | None = _codecs.get(kind.record)
     if made is None:
+        # Made by one thread at a time; informers and workers come here together.
         with json_decoder.MAKING:
-            made = _codecs.get(record) or Codec(record)
-            _codecs[record] = made
-    return made
+            made = _codecs.get(kind.record) or Codec(kind.record)
+            _codecs[kind.record] = made
+    return made if kept is None else made.keeping(kept)
 
 
 _codecs: dict[Any, Codec[Any]] = {}

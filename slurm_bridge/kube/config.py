@@ -80,13 +80,9 @@ class Access:
         """After a 401 credentials are read again; whatever they are then, they are worth one more request."""
         if answer.status != HTTPStatus.UNAUTHORIZED:
             return False
-        self.renew()
-        return True
-
-    def renew(self) -> None:
-        """Read credentials again now."""
         with tempfile.TemporaryDirectory() as keys:
             self._configuration = self._read(Path(keys))
+        return True
 
     def pool(self, limits: HttpLimits, now: connections.Now, *, endless: bool = False) -> HttpPool:
         """A new pool of connections to this server, with TCP keepalive."""

@@ -22,17 +22,22 @@ def namespace(note: ports.Note) -> str:
 
 def manifest(note: ports.Note, *, wall: float, instance: str) -> Manifest:
     """The Event to create; the server chooses the end of its name."""
+    message = texts.plain(note.message[: MOST_NOTE + 1])
+    data = message.encode()
+    if len(data) > MOST_NOTE:
+        # Cut between characters.
+        message = data[: MOST_NOTE - 3].decode(errors="ignore") + "…"
     return {
         "apiVersion": "events.k8s.io/v1",
         "kind": "Event",
         "metadata": {"generateName": f"{note.name[:_MOST_NAME]}-", "namespace": namespace(note)},
-        "eventTime": _micro_time(wall),
+        "eventTime": dt.datetime.fromtimestamp(wall, tz=dt.UTC).strftime("%Y-%m-%dT%H:%M:%S.%fZ"),
         "reportingController": CONTROLLER,
         "reportingInstance": instance,
         "action": note.action,
         "reason": note.reason,
         "type": "Warning" if note.warning else "Normal",
-        "note": _shortened(note.message),
+        "note": message,
         "regarding": {
             "apiVersion": note.api_version,
             "kind": note.kind,
@@ -41,15 +46,3 @@ def manifest(note: ports.Note, *, wall: float, instance: str) -> Manifest:
             "uid": note.uid,
         },
     }
-
-
-def _shortened(message: str) -> str:
-    """At most so many bytes of UTF-8, cut between characters."""
-    message = texts.plain(message[: MOST_NOTE + 1])
-    data = message.encode()
-    return message if len(data) <= MOST_NOTE else data[: MOST_NOTE - 3].decode(errors="ignore") + "…"
-
-
-def _micro_time(wall: float) -> str:
-    moment = dt.datetime.fromtimestamp(wall, tz=dt.UTC)
-    return moment.strftime("%Y-%m-%dT%H:%M:%S.%fZ")

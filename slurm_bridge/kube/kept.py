@@ -51,10 +51,7 @@ class KeptFields:
         """Drop what is not kept of some annotations; they were just decoded, and nothing else refers to them."""
         if len(annotations) <= _FEW and max(map(len, annotations.values())) <= _SHORT:
             return
-        self._prune(annotations)
-
-    def _prune(self, annotations: dict[str, str]) -> None:
-        ours = {key for key in annotations if self._is_ours(key)}
+        ours = {key for key in annotations if key in self._declared or key.partition("/")[0] in _DOMAINS}
         for key in ours:
             most = names.MOST_OF_ROOM if key == names.ANNOTATION_ROOM else MOST_VALUE
             if len(annotations[key]) > most and key not in self._declared:
@@ -65,9 +62,6 @@ class KeptFields:
         kept = {*_within(first, annotations, MOST_OURS), *_within(others, annotations, MOST_OTHERS)}
         for key in annotations.keys() - kept - self._declared:
             del annotations[key]
-
-    def _is_ours(self, key: str) -> bool:
-        return key in self._declared or key.partition("/")[0] in _DOMAINS
 
 
 def _within(keys: Iterable[str], annotations: dict[str, str], most: int) -> Iterable[str]:

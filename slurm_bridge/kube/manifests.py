@@ -1,6 +1,6 @@
 """Manifests as people write them: YAML with one or several documents, or a List that kubectl has written."""
 
-from collections.abc import Iterable
+import itertools
 from typing import Any, Final
 
 import msgspec
@@ -28,34 +28,27 @@ def handed_in(body: bytes) -> Manifest:
     The sender may mean harm: YAML is bounded before it is built, and its aliases are not taken.
     """
     source = "the manifest"
-    found = _strangers(body, source)
-    if not isinstance(found, dict):
-        raise errors.BadConfiguration(f"{source}: has to be one object with kind, metadata and spec")
-    if _deep(found):
-        raise errors.BadConfiguration(f"{source}: is nested too deeply")
-    return found
-
-
-def _deep(value: Any) -> bool:
-    """Level by level: code that goes through it afterwards may do so by calling itself."""
-    level = [value]
-    for _ in range(_DEEPEST):
-        level = [inner for one in level if isinstance(one, dict | list) for inner in _inside(one)]
-    return bool(level)
-
-
-def _inside(value: dict[str, Any] | list[Any]) -> Iterable[Any]:
-    return value.values() if isinstance(value, dict) else value
-
-
-def _strangers(body: bytes, source: str) -> Any:
     try:
-        return msgspec.json.decode(body)
+        found = msgspec.json.decode(body)
     except RecursionError:
         raise errors.BadConfiguration(f"{source}: is nested too deeply") from None
     except (msgspec.DecodeError, UnicodeDecodeError) as error:
         if body.lstrip().startswith(b"{"):
             raise errors.BadConfiguration(f"{source}: is not JSON: {error}") from error
+        found = _strangers_yaml(body, source)
+    if not isinstance(found, dict):
+        raise errors.BadConfiguration(f"{source}: has to be one object with kind, metadata and spec")
+    # Looked at level by level: code that goes through it afterwards may do so by calling itself.
+    level: list[Any] = [found]
+    for _ in range(_DEEPEST):
+        inside = [one.values() if isinstance(one, dict) else one for one in level if isinstance(one, dict | list)]
+        level = list(itertools.chain.from_iterable(inside))
+    if level:
+        raise errors.BadConfiguration(f"{source}: is nested too deeply")
+    return found
+
+
+def _strangers_yaml(body: bytes, source: str) -> Any:
     try:
         # What cannot be JSON (bytes, say) is found here, where it can still be told as the sender's mistake.
         return msgspec.json.decode(msgspec.json.encode(safe_yaml.load(body, aliases=False)))

@@ -102,7 +102,9 @@ def refusal(what: object, answer: HttpAnswer) -> errors.BridgeError:
     status, number = read(answer.body), answer.status
     if status is None:
         return _unsigned(what, answer)
-    wish = answer.retry_after or _bounded(status) or None
+    wish = answer.retry_after
+    if not wish and status.details and status.details.retry_after_seconds:
+        wish = min(float(status.details.retry_after_seconds), LONGEST_RETRY_AFTER)
     text = f"{what}: {status.message[:_MOST_TEXT] or status.reason} ({number} {status.reason})"
     for word, make in _BY_CAUSE:
         if word in status.causes:
@@ -111,7 +113,7 @@ def refusal(what: object, answer: HttpAnswer) -> errors.BridgeError:
         return errors.BadAnswer(text)
     if number in _REFUSALS:
         return _disagree(_REFUSALS[number], text, status)
-    return _by_number(number, text, wish)
+    return _by_number(number, text, wish or None)
 
 
 def _unsigned(what: object, answer: HttpAnswer) -> errors.BridgeError:
@@ -132,7 +134,3 @@ def _by_number(number: int, text: str, wish: float | None) -> errors.BridgeError
 
 def _disagree(made: type[errors.Disagreement], text: str, status: Status) -> errors.Disagreement:
     return made(text, code=status.code, reason=status.reason)
-
-
-def _bounded(status: Status) -> float:
-    return min(float(status.details.retry_after_seconds), LONGEST_RETRY_AFTER) if status.details else 0.0

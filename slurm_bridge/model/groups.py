@@ -10,7 +10,6 @@ class JobSpec(Record, frozen=True, kw_only=True):
     completions: int | None = None
     completion_mode: str | None = None
     suspend: bool = False
-    backoff_limit: int | None = None
     active_deadline_seconds: int | None = None
 
     @property

@@ -102,22 +102,16 @@ def _short(text: str) -> str:
 
 
 def _bracket(prefix: str, width: int, numbers: Sequence[int]) -> str:
-    spans = [_span(run, width) for run in _runs(numbers)]
-    only = spans[0] if len(spans) == 1 and "-" not in spans[0] else None
-    return prefix + (only if only is not None else f"[{','.join(spans)}]")
-
-
-def _runs(numbers: Sequence[int]) -> Iterator[tuple[int, int]]:
-    """The first and the last of numbers that follow each other."""
+    # The first and the last of numbers that follow each other.
+    runs: list[tuple[int, int]] = []
     first = last = numbers[0]
     for number in numbers[1:]:
         if number != last + 1:
-            yield first, last
+            runs.append((first, last))
             first = number
         last = number
-    yield first, last
-
-
-def _span(run: tuple[int, int], width: int) -> str:
-    first, last = (str(number).zfill(width) for number in run)
-    return first if first == last else f"{first}-{last}"
+    runs.append((first, last))
+    if len(numbers) == 1:
+        return f"{prefix}{numbers[0]:0{width}}"
+    spans = (f"{low:0{width}}" if low == high else f"{low:0{width}}-{high:0{width}}" for low, high in runs)
+    return f"{prefix}[{','.join(spans)}]"

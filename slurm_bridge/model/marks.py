@@ -84,11 +84,9 @@ def read(text: str) -> Owner | None:
     if len(text) > _MOST_LETTERS:
         return None
     try:
-        return _owners.decode(text.removeprefix(_START)) if text.startswith(_START) else _former(text)
+        if text.startswith(_START):
+            return _owners.decode(text.removeprefix(_START))
+        former = _formers.decode(text)
     except (msgspec.DecodeError, ValueError, RecursionError):
         return None
-
-
-def _former(text: str) -> Owner | None:
-    stored = _formers.decode(text)
-    return stored.owner if stored.mark == MARK else None
+    return former.owner if former.mark == MARK else None

@@ -28,18 +28,12 @@ def parse(written: str | float) -> Fraction:
     found = _GRAMMAR.fullmatch(str(written))
     if found is None:
         raise ValueError(f"{str(written)[:60]!r} is not a Kubernetes quantity")
-    size = Fraction(_plain(found["digits"])) * _SUFFIXES[found["suffix"]] * _power_of_ten(found["exponent"])
+    digits, exponent = found["digits"], found["exponent"]
+    # Kubernetes allows the point at either end, Python only between digits.
+    size = Fraction(f"0{digits}0" if "." in digits else digits) * _SUFFIXES[found["suffix"]]
+    if exponent:
+        size *= Fraction(10) ** int(exponent)
     return min(-size if found["sign"] == "-" else size, Fraction(MOST))
-
-
-def _power_of_ten(exponent: str | None) -> Fraction:
-    power = int(exponent or 0)
-    return Fraction(10**power) if power >= 0 else Fraction(1, 10**-power)
-
-
-def _plain(digits: str) -> str:
-    """Kubernetes allows the point at either end, Python only between digits."""
-    return f"0{digits}0" if "." in digits else digits
 
 
 def whole(amount: Fraction) -> int:

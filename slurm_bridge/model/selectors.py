@@ -54,16 +54,17 @@ _WORDS = {"in": "In", "notin": "NotIn", "=": "In", "==": "In", "!=": "NotIn", ""
 
 def parse(text: str) -> tuple[Requirement, ...]:
     """`a=b,c in (d,e),!f` → its requirements; raises ValueError naming the part that is no requirement."""
-    parts = re.split(r",(?![^()]*\))", text)
-    return tuple(_requirement(part.strip()) for part in parts) if text.strip() else ()
-
-
-def _requirement(part: str) -> Requirement:
-    if found := _SET.fullmatch(part) or _EQUAL.fullmatch(part):
-        return Requirement(found[1], _WORDS[found[2]], tuple(value.strip() for value in found[3].split(",")))
-    if found := _PRESENT.fullmatch(part):
-        return Requirement(found[2], _WORDS[found[1]])
-    raise ValueError(f"{part!r} is not a label requirement such as `key=value`, `key in (a,b)`, `key` or `!key`")
+    requirements: list[Requirement] = []
+    for part in map(str.strip, re.split(r",(?![^()]*\))", text) if text.strip() else ()):
+        if found := _SET.fullmatch(part) or _EQUAL.fullmatch(part):
+            values = tuple(value.strip() for value in found[3].split(","))
+            requirements.append(Requirement(found[1], _WORDS[found[2]], values))
+        elif found := _PRESENT.fullmatch(part):
+            requirements.append(Requirement(found[2], _WORDS[found[1]]))
+        else:
+            wanted = "a label requirement such as `key=value`, `key in (a,b)`, `key` or `!key`"
+            raise ValueError(f"{part!r} is not {wanted}")
+    return tuple(requirements)
 
 
 def all_hold(requirements: tuple[Requirement, ...], labels: Labels) -> bool:
@@ -89,10 +90,12 @@ def read(selector: object) -> tuple[Requirement, ...] | None:
             return None
         found.append(Requirement(key, "In", (value,)))
     for row in rows:
-        one = _read_row(row)
-        if one is None:
+        if not isinstance(row, Mapping):
             return None
-        found.append(one)
+        key, operator, values = row.get("key", ""), row.get("operator", ""), words(row.get("values"))
+        if not isinstance(key, str) or not isinstance(operator, str) or values is None:
+            return None
+        found.append(Requirement(key, operator, values))
     return tuple(found)
 
 
@@ -109,15 +112,6 @@ def words(written: object) -> tuple[str, ...] | None:
     if not isinstance(written, list | tuple) or not all(isinstance(one, str) for one in written):
         return None
     return tuple(written)
-
-
-def _read_row(row: object) -> Requirement | None:
-    if not isinstance(row, Mapping):
-        return None
-    key, operator, values = row.get("key", ""), row.get("operator", ""), words(row.get("values"))
-    if not isinstance(key, str) or not isinstance(operator, str) or values is None:
-        return None
-    return Requirement(key, operator, values)
 
 
 def requirement(row: Mapping[str, Any]) -> Requirement:

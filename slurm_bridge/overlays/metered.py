@@ -49,19 +49,15 @@ class _Meter:
         ended = "error"
         try:
             outcome = give()
-            ended = _ended(outcome)
+            ended = "ok" if isinstance(outcome, Done) else "unknown"
+            if isinstance(outcome, Refused):
+                ended = outcome.why.name.lower()
         except errors.BridgeError as error:
             ended = type(error).__name__
             raise
         finally:
             self._observe(operation, ended, self._clock.now() - begin)
         return outcome
-
-
-def _ended(outcome: Outcome) -> str:
-    if isinstance(outcome, Refused):
-        return outcome.why.name.lower()
-    return "ok" if isinstance(outcome, Done) else "unknown"
 
 
 class MeteredSlurm:

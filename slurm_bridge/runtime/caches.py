@@ -16,6 +16,11 @@ V = TypeVar("V")
 _ONLY = "value"
 
 
+def bounded(*, most: int) -> MutableMapping[K, V]:
+    """A mapping in which the least recently used makes room. Not thread-safe."""
+    return cachetools.LRUCache(maxsize=most)
+
+
 def expiring(*, most: int, seconds: float, now: Callable[[], float]) -> MutableMapping[K, V]:
     """A mapping whose values are gone after so many seconds; the least recently used makes room. Not thread-safe."""
     return cachetools.TTLCache(maxsize=most, ttl=seconds, timer=now)
@@ -42,6 +47,35 @@ class ValueCache(Generic[V]):
         with self._lock:
             self._values[_ONLY] = value
         return value
+
+
+class AnswerCache(Generic[K, V]):
+    """Each answer is kept until a time of its own; the least recently used makes room. Safe to use from any thread."""
+
+    def __init__(self, *, most: int) -> None:
+        self._lock = threading.Lock()
+        self._kept: MutableMapping[K, tuple[float, V]] = bounded(most=most)
+
+    def __len__(self) -> int:
+        with self._lock:
+            return len(self._kept)
+
+    def recall(self, key: K, *, now: float) -> V | None:
+        """The answer, None when there is none or it is too old."""
+        with self._lock:
+            found = self._kept.get(key)
+            if found is None:
+                return None
+            until, value = found
+            if until > now:
+                return value
+            del self._kept[key]
+            return None
+
+    def keep(self, key: K, value: V, *, until: float) -> None:
+        """Keep this answer until that time."""
+        with self._lock:
+            self._kept[key] = (until, value)
 
 
 class LruCache(Generic[K, V]):

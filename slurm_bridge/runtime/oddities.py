@@ -42,16 +42,13 @@ class Oddities:
     def met(self, server: str, kind: str, name: str, why: str) -> None:
         """Count a thing of this kind that cannot be read, and log it when that is due."""
         self._count(server, kind)
-        if self._worth_a_line((server, kind, name)):
-            logger.warning("{}: {} {} cannot be read and is left out: {}", server, kind, name or "of no name", why)
-
-    def _worth_a_line(self, thing: tuple[str, str, str]) -> bool:
+        thing = (server, kind, name)
         with self._lock:
             now = self._now()
             if now - self._began >= _MINUTE:
                 self._began, self._lines = now, 0
             if thing in self._said or self._lines >= _LINES:
-                return False
+                return
             self._said[thing] = None
             self._lines += 1
-            return True
+        logger.warning("{}: {} {} cannot be read and is left out: {}", server, kind, name or "of no name", why)

@@ -28,7 +28,7 @@ def read(
     call: Callable[[], T],
     retries: Retries,
     *,
-    pause: Callable[[float], object],
+    pause: Callable[[float], None],
     after: tuple[type[errors.BridgeError], ...] = UNANSWERED,
 ) -> T:
     """Call an idempotent read until it answers; the last error is raised as it is.
@@ -45,12 +45,8 @@ def read(
         retry=tenacity.retry_if_exception_type(after),
         stop=tenacity.stop_after_attempt(retries.tries - 1),
         wait=tenacity.wait_random_exponential(multiplier=retries.first_pause, max=retries.longest_pause),
-        sleep=lambda seconds: _discard(pause(seconds)),
+        sleep=pause,
         reraise=True,
     )
     pause(random.uniform(0, retries.first_pause))  # noqa: S311 - jitter is no secret
     return policy(call)
-
-
-def _discard(_: object) -> None:
-    """Tenacity wants a function that returns nothing; an event's wait returns whether it was set."""

@@ -24,7 +24,7 @@ from slurm_bridge.settings.kinds import (
     User,
 )
 from slurm_bridge.slurm import settings as adapter
-from slurm_bridge.slurm import versions
+from slurm_bridge.slurm import wire
 
 
 def _address(url: str) -> str:
@@ -37,8 +37,8 @@ def _address(url: str) -> str:
 
 
 def _version(name: str) -> str:
-    if name not in versions.WIRES:
-        raise ValueError(f"is none of {', '.join(versions.WIRES)}")
+    if name not in wire.WIRES:
+        raise ValueError(f"is none of {', '.join(wire.WIRES)}")
     return name
 
 
@@ -75,7 +75,7 @@ much as the token."""
     user_name: Name | None = None
     """The user name that is sent with the token. Left out, Slurm uses the name in the token."""
     api_versions: Annotated[tuple[Annotated[str, AfterValidator(_version)], ...], kinds.SOME, kinds.DIFFERENT] = tuple(
-        versions.WIRES
+        wire.WIRES
     )
     """API versions in order of preference. The first one that slurmrestd serves is used."""
     ca: File | None = None

@@ -34,11 +34,6 @@ _NO_HOSTS: Final = re.compile(r"[^!-~]")
 _MOST_WORDS: Final = 40
 
 
-def state(row: shapes.JobRow) -> JobState:
-    """The state words of a full record."""
-    return state_of(row.job_state)
-
-
 def state_of(words: list[str] | str | None) -> JobState:
     """State words; thousands of jobs share a few combinations of them."""
     # Asked for every job at every poll: too hot for runtime.caches, whose look-up takes four times as long.
@@ -76,12 +71,15 @@ def _groups(rows: Iterable[shapes.StateRow], *, components: bool) -> dict[JobId,
         for whole in (ids := _ids(row.job_id)):
             parts.setdefault(whole, {})[ids[0]] = state_of(row.state)
             leaders[ids[0]] = whole
-    return {
-        whole: JobStates(job_id=whole, components=_components(whole, found))
-        for whole, found in parts.items()
+    found: dict[JobId, JobStates] = {}
+    for whole, states_ in parts.items():
         # A leader that is not there itself has no state; a component then speaks for itself.
-        if whole in found and (components or leaders[whole] == whole or leaders[whole] not in leaders)
-    }
+        if whole in states_ and (components or leaders[whole] == whole or leaders[whole] not in leaders):
+            # The leader first: a restarted slurmctld lists them by id, whichever was chosen for it.
+            ids = (whole, *sorted(states_.keys() - {whole}))
+            listed = tuple(Component(offset=offset, state=states_[job_id]) for offset, job_id in enumerate(ids))
+            found[whole] = JobStates(job_id=whole, components=listed)
+    return found
 
 
 @functools.lru_cache(maxsize=256)
@@ -89,19 +87,14 @@ def _alone(words: JobState) -> tuple[Component, ...]:
     return (Component(offset=0, state=words),)
 
 
-def _components(leader: JobId, found: Mapping[JobId, JobState]) -> tuple[Component, ...]:
-    """The leader first: a restarted slurmctld lists them by id, whichever was chosen for it."""
-    ids = sorted(found, key=lambda job_id: (job_id != leader, job_id))
-    return tuple(Component(offset=offset, state=found[job_id]) for offset, job_id in enumerate(ids))
-
-
 def job(row: shapes.JobRow) -> JobView:
     """One full record."""
     return JobView(
         job_id=JobId(row.job_id),
         name=row.name or "",
-        state=state(row),
-        reason=_reason(row.state_reason),
+        state=state_of(row.job_state),
+        # Slurm writes the absence of a reason as the word None.
+        reason="" if row.state_reason == "None" else row.state_reason or "",
         owner=marks.read(row.admin_comment or ""),
         admin_comment=row.admin_comment or "",
         comment=row.comment or "",
@@ -266,8 +259,3 @@ def _ids(text: str | int) -> tuple[JobId, ...]:
         return ()
     leader = (int(own) - int(distance or 0)) % 2**32
     return tuple(JobId(one) for one in dict.fromkeys((int(own), leader)))
-
-
-def _reason(text: str | None) -> str:
-    """Slurm writes the absence of a reason as the word None."""
-    return "" if text is None or text == "None" else text

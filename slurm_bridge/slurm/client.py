@@ -107,19 +107,11 @@ class SlurmClient:
     def update(self, job_id: JobId, request: JobRequest) -> Outcome:
         if request.components:
             return Refused(why=Refusal.INVALID, code=0, message="a heterogeneous job cannot be changed, only replaced")
-        try:
-            call = calls.update(job_id, fields.update(request))
-        except ValueError as mistake:
-            return Refused(why=Refusal.INVALID, code=0, message=str(mistake))
-        outcome = self._order(call, lambda answer: outcomes.of_update(answer, job_id), job_id)
+        outcome = self._change(job_id, lambda: fields.update(request))
         return self._confirmed(request, outcome) if isinstance(outcome, Done) else outcome
 
     def note(self, job_id: JobId, owner: Owner) -> Outcome:
-        try:
-            call = calls.update(job_id, {"admin_comment": marks.write(owner)})
-        except ValueError as mistake:
-            return Refused(why=Refusal.INVALID, code=0, message=str(mistake))
-        return self._order(call, lambda answer: outcomes.of_update(answer, job_id), job_id)
+        return self._change(job_id, lambda: {"admin_comment": marks.write(owner)})
 
     def cancel(self, job_id: JobId) -> Outcome:
         return self._end(calls.cancel(job_id), (job_id,))[job_id]
@@ -131,17 +123,13 @@ class SlurmClient:
         return ended
 
     def assign(self, job_id: JobId, owner: Owner, reservation: str, priority: int | None) -> Outcome:
-        try:
-            call = calls.update(job_id, fields.assign(owner, reservation, priority))
-        except ValueError as mistake:
-            return Refused(why=Refusal.INVALID, code=0, message=str(mistake))
-        return self._order(call, lambda answer: outcomes.of_update(answer, job_id), job_id)
+        return self._change(job_id, lambda: fields.assign(owner, reservation, priority))
 
     def reserve(self, name: str, nodes: Sequence[str], user: str, seconds: int) -> Outcome:
-        return reservations.reserve(self._give, name, nodes, user, seconds)
+        return reservations.reserve(self._order, name, nodes, user, seconds)
 
     def unreserve(self, name: str) -> Outcome:
-        return reservations.unreserve(self._give, name)
+        return reservations.unreserve(self._order, name)
 
     # Reads: tried again a few times, then raised.
 
@@ -149,7 +137,10 @@ class SlurmClient:
         if job_ids is None:
             return answers.states(self._read(calls.ALL_STATES, shapes.States).jobs, components=False)
         wanted = set(job_ids)
-        listed = [row for call in _state_calls(wanted) for row in self._read(call, shapes.States).jobs]
+        asked = [calls.ALL_STATES]
+        if len(wanted) <= calls.FULL_LIST_FROM:
+            asked = [calls.states(chunk) for chunk in calls.chunks(sorted(wanted))]
+        listed = [row for call in asked for row in self._read(call, shapes.States).jobs]
         return {job_id: found for job_id, found in answers.states(listed).items() if job_id in wanted}
 
     def job(self, job_id: JobId) -> JobView | None:
@@ -157,7 +148,7 @@ class SlurmClient:
             view = het.job(job_id, self._rows(job_id))
             if view is None or view.het_job_id in (None, job_id):
                 return view
-            return het.component(view, self._rows(view.het_job_id))
+            return view if self._rows(view.het_job_id) else het.orphan(view)
 
     def components(self, job_id: JobId) -> Sequence[JobView]:
         with self._one(job_id):
@@ -177,7 +168,7 @@ class SlurmClient:
     def allocation(self, job_id: JobId) -> JobAllocation | None:
         if not self._dialogue.wire().resources:
             row = self._row(job_id, shares=True)
-            holding = row is not None and answers.state(row).phase not in (Phase.PENDING, Phase.ENDED)
+            holding = row is not None and answers.state_of(row.job_state).phase not in (Phase.PENDING, Phase.ENDED)
             with self._one(job_id):
                 return answers.allocation_of_job(row) if row is not None and holding else None
         try:
@@ -188,7 +179,10 @@ class SlurmClient:
                 return None
             raise
         with self._one(job_id):
-            return answers.allocation(job_id, held, self._threads_of(held))
+            # Threads per core: only a node never seen before costs another call.
+            if any(row.node not in self._threads for row in held):
+                self._nodes.renew()
+            return answers.allocation(job_id, held, self._threads)
 
     def heterogeneous(self) -> bool:
         return not self._no_components and het.served_by(self._ping.get().version)
@@ -214,15 +208,19 @@ class SlurmClient:
 
     # How all of them talk.
 
-    def _order(self, call: HttpRequest, judge: Callable[[HttpAnswer], Outcome], job_id: JobId | None) -> Outcome:
+    def _change(self, job_id: JobId, changes: Callable[[], Mapping[str, object]]) -> Outcome:
+        """`changes` raises ValueError where Slurm would take something else than what is meant."""
+        try:
+            call = calls.update(job_id, changes())
+        except ValueError as mistake:
+            return Refused(why=Refusal.INVALID, code=0, message=str(mistake))
+        return self._order(call, lambda answer: outcomes.of_update(answer, job_id), job_id)
+
+    def _order(self, call: HttpRequest, judge: Callable[[HttpAnswer], Outcome], job_id: JobId | None = None) -> Outcome:
         try:
             return judge(self._dialogue.ask(call))
         except errors.BridgeError as problem:
             return outcomes.of_problem(problem, job_id)
-
-    def _give(self, call: HttpRequest, judge: Callable[[HttpAnswer], Outcome]) -> Outcome:
-        """An order that is about no job."""
-        return self._order(call, judge, None)
 
     def _end(self, call: HttpRequest, job_ids: Sequence[JobId]) -> Mapping[JobId, Outcome]:
         try:
@@ -291,12 +289,6 @@ class SlurmClient:
     def _row(self, job_id: JobId, *, shares: bool = False) -> shapes.JobRow | None:
         return next((row for row in self._rows(job_id, shares=shares) if row.job_id == job_id), None)
 
-    def _threads_of(self, held: Sequence[shapes.ResourceRow]) -> Mapping[str, int]:
-        """Threads per core of these nodes; only a node never seen before costs another call."""
-        if any(row.node not in self._threads for row in held):
-            self._nodes.renew()
-        return self._threads
-
     def _read_nodes(self) -> tuple[SlurmNode, ...]:
         found = self._made(self._read(calls.NODES, shapes.Nodes).nodes, answers.node, "node")
         self._threads = {node.name: node.threads_per_core for node in found}
@@ -308,9 +300,3 @@ class SlurmClient:
 
     def _read_ping(self) -> Ping:
         return answers.ping(self._read(calls.PING, shapes.Pings))
-
-
-def _state_calls(job_ids: Collection[JobId]) -> Sequence[HttpRequest]:
-    if len(job_ids) > calls.FULL_LIST_FROM:
-        return [calls.ALL_STATES]
-    return [calls.states(chunk) for chunk in calls.chunks(sorted(job_ids))]

@@ -15,8 +15,7 @@ from slurm_bridge.runtime.http.messages import HttpAnswer, HttpPool, HttpRequest
 from slurm_bridge.slurm import calls, error_numbers, replies
 from slurm_bridge.slurm.settings import SlurmSettings
 from slurm_bridge.slurm.token import TokenFile
-from slurm_bridge.slurm.versions import WIRES
-from slurm_bridge.slurm.wire import Wire
+from slurm_bridge.slurm.wire import WIRES, Wire
 
 _NOT_FOUND = 404
 _UNAUTHORIZED = (401, 511)
@@ -39,7 +38,11 @@ class Dialogue:
         # Of their own, so that a hung read never holds the connection that a submit would use.
         self._reads = Client(connect(settings), settings.limits, now, credentials)
         self._orders = Client(connect(settings), settings.limits, now, credentials)
-        self._wires = _wires(settings.api_versions)
+        names = settings.api_versions
+        if not names or not WIRES.keys() >= set(names):
+            known = ", ".join(WIRES)
+            raise errors.BadConfiguration(f"API versions have to be some of {known}, not {', '.join(names)}")
+        self._wires = tuple(WIRES[name] for name in names)
         self._lock = threading.Lock()
         self._agreed: Wire | None = None
 
@@ -74,12 +77,13 @@ class Dialogue:
         for wire in self._wires:
             try:
                 answer = self._send(calls.PING, wire)
-            except (errors.Unanswered, errors.BadAnswer) as problem:
-                raise errors.Unavailable(str(problem)) from problem
+            except (errors.Unanswered, errors.BadAnswer) as silence:
+                raise errors.Unavailable(str(silence)) from silence
             if _unknown_version(answer):
                 continue
             if not answer.ok:
-                raise _unusable(answer)
+                problem = replies.failure(answer, replies.envelope(answer))
+                raise problem if isinstance(problem, errors.OperatorMustAct) else errors.Unavailable(str(problem))
             return wire
         names = ", ".join(wire.name for wire in self._wires)
         raise errors.NoCommonVersion(f"slurmrestd serves none of {names} at this address")
@@ -101,28 +105,14 @@ class _Credentials:
 
     def renewed(self, answer: HttpAnswer, sent: Mapping[str, str]) -> bool:
         """Whether the token was refused, and the file holds another one now."""
-        return _token_refused(answer) and self._token.changed_since(sent[_TOKEN])
-
-
-def _wires(names: tuple[str, ...]) -> tuple[Wire, ...]:
-    unknown = [name for name in names if name not in WIRES]
-    if unknown or not names:
-        raise errors.BadConfiguration(f"API versions have to be some of {', '.join(WIRES)}, not {', '.join(names)}")
-    return tuple(WIRES[name] for name in names)
+        problem = replies.decisive(replies.envelope(answer))
+        if problem is None:
+            refused = answer.status in _UNAUTHORIZED
+        else:
+            refused = error_numbers.of_number(problem.error_number).error is errors.NotAuthenticated
+        return refused and self._token.changed_since(sent[_TOKEN])
 
 
 def _unknown_version(answer: HttpAnswer) -> bool:
     """Slurm says "no such job" with the same status, but in JSON."""
     return answer.status == _NOT_FOUND and not answer.json
-
-
-def _token_refused(answer: HttpAnswer) -> bool:
-    problem = replies.decisive(replies.envelope(answer))
-    if problem is None:
-        return answer.status in _UNAUTHORIZED
-    return error_numbers.of_number(problem.error_number).error is errors.NotAuthenticated
-
-
-def _unusable(answer: HttpAnswer) -> errors.BridgeError:
-    problem = replies.failure(answer, replies.envelope(answer))
-    return problem if isinstance(problem, errors.OperatorMustAct) else errors.Unavailable(str(problem))

@@ -45,10 +45,6 @@ def _text(field: str, key: str) -> Row:
     return lambda request: ((key, getattr(request, field) or ""),)
 
 
-def _always(key: str, value: object) -> Row:
-    return lambda _: ((key, value),)
-
-
 def _number(value: int) -> Mapping[str, object]:
     """Slurm's object for a number that might be unset or without end."""
     return {"set": True, "infinite": False, "number": value}

@@ -20,13 +20,12 @@ def write(gres: Iterable[Gres]) -> str:
 
 def read(text: str) -> tuple[Gres, ...]:
     """`gpu:v100:8(S:0-1)` of a node, `gpu:v100(CNT:2)` or `gpu:2(IDX:0,3)` of a job, or what we wrote."""
-    if text == _NONE:
-        return ()
-    return tuple(_read_one(match[1].strip(), match[2] or "") for match in _ONE.finditer(text) if match[1].strip())
-
-
-def _read_one(head: str, inside: str) -> Gres:
-    name, *rest = head.removeprefix("gres/").split(":")
-    counted = _COUNT.search(inside)
-    count = int(rest.pop()) if rest and rest[-1].isdigit() else int(counted[1]) if counted else 0
-    return Gres(name=name, type=":".join(rest), count=count)
+    found: list[Gres] = []
+    for match in _ONE.finditer("" if text == _NONE else text):
+        head = match[1].strip()
+        if head:
+            name, *rest = head.removeprefix("gres/").split(":")
+            counted = _COUNT.search(match[2] or "")
+            count = int(rest.pop()) if rest and rest[-1].isdigit() else int(counted[1]) if counted else 0
+            found.append(Gres(name=name, type=":".join(rest), count=count))
+    return tuple(found)

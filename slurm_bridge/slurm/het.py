@@ -8,7 +8,7 @@ the leader is; a component whose leader is forgotten stands for the job that was
 
 import dataclasses
 import re
-from collections.abc import Collection, Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from typing import Final
 
 from slurm_bridge.model.job import JobView, Phase, least_far
@@ -38,7 +38,22 @@ def job(job_id: JobId, rows: Sequence[shapes.JobRow]) -> JobView | None:
     row = next((row for row in rows if row.job_id == job_id), None)
     if row is None:
         return None
-    return _whole(row, parts(job_id, rows)) if (_leader(row) == row.job_id) else answers.job(row)
+    first = answers.job(row)
+    if _leader(row) != row.job_id:
+        return first
+    components = parts(job_id, rows)
+    ended = [one.state.phase is Phase.ENDED for one in components]
+    forgotten = _size(row.het_job_id_set or "") > len(components)
+    waiting = [one for one in components if one.state.phase is Phase.PENDING]
+    telling = next((one for one in waiting if one.reason not in _ONLY_WAITS), first)
+    torn = not all(ended) and (any(ended) or forgotten)
+    return dataclasses.replace(
+        first,
+        state=first.state if torn else least_far(one.state for one in components),
+        reason=telling.reason,
+        held=any(one.held for one in waiting),
+        torn=torn,
+    )
 
 
 def parts(job_id: JobId, rows: Sequence[shapes.JobRow]) -> tuple[JobView, ...]:
@@ -47,9 +62,9 @@ def parts(job_id: JobId, rows: Sequence[shapes.JobRow]) -> tuple[JobView, ...]:
     return tuple(answers.job(row) for row in sorted(mine, key=lambda row: number(row.het_job_offset) or 0))
 
 
-def component(view: JobView, leader: Sequence[shapes.JobRow]) -> JobView:
-    """From GET of a component alone, and of its leader."""
-    return view if leader else _orphan(view)
+def orphan(view: JobView) -> JobView:
+    """A component whose leader is forgotten."""
+    return dataclasses.replace(view, torn=view.state.phase is not Phase.ENDED)
 
 
 def jobs(rows: Iterable[shapes.JobRow], odd: Collection[UnreadableRow] = ()) -> list[JobView]:
@@ -68,46 +83,21 @@ def jobs(rows: Iterable[shapes.JobRow], odd: Collection[UnreadableRow] = ()) -> 
         else:
             families.setdefault(leader, []).append(row)
     if unread:
-        unread |= {leader for leader, family in families.items() if not unread.isdisjoint(_ids(leader, family))}
+        unread |= {
+            leader
+            for leader, family in families.items()
+            if leader in unread or not unread.isdisjoint(row.job_id for row in family)
+        }
     found = [answers.job(row) for row in alone if row.job_id not in unread]
     for leader, family in families.items():
         if leader not in unread:
-            found.extend(_family(leader, family))
+            whole = job(leader, family)
+            found += [whole] if whole is not None else [orphan(answers.job(row)) for row in family]
     return [*found, *map(answers.unreadable, sorted(unread))]
-
-
-def _ids(leader: JobId, family: Iterable[shapes.JobRow]) -> Iterator[JobId]:
-    yield leader
-    yield from (JobId(row.job_id) for row in family)
-
-
-def _family(leader: JobId, family: Sequence[shapes.JobRow]) -> list[JobView]:
-    whole = job(leader, family)
-    return [_orphan(answers.job(row)) for row in family] if whole is None else [whole]
-
-
-def _orphan(view: JobView) -> JobView:
-    return dataclasses.replace(view, torn=view.state.phase is not Phase.ENDED)
 
 
 def _leader(row: shapes.JobRow) -> JobId | None:
     return JobId(number(row.het_job_id) or 0) or None
-
-
-def _whole(leader: shapes.JobRow, components: Sequence[JobView]) -> JobView:
-    first = answers.job(leader)
-    ended = [one.state.phase is Phase.ENDED for one in components]
-    forgotten = _size(leader.het_job_id_set or "") > len(components)
-    waiting = [one for one in components if one.state.phase is Phase.PENDING]
-    telling = next((one for one in waiting if one.reason not in _ONLY_WAITS), first)
-    torn = not all(ended) and (any(ended) or forgotten)
-    return dataclasses.replace(
-        first,
-        state=first.state if torn else least_far(one.state for one in components),
-        reason=telling.reason,
-        held=any(one.held for one in waiting),
-        torn=torn,
-    )
 
 
 def _size(text: str) -> int:

@@ -50,10 +50,10 @@ def of_update(answer: HttpAnswer, job_id: JobId) -> Outcome:
     said = replies.decode(answer, shapes.Updated)
     if said is None or said.errors or not answer.ok:
         return of_failure(answer, job_id)
-    failed = ((shapes.number(result.error_code) or 0, result.error or "") for result in said.results or ())
-    for number, words in failed:
+    for result in said.results or ():
+        number = shapes.number(result.error_code)
         if number:
-            return by_number(number, f"{words} ({number})", job_id)
+            return by_number(number, f"{result.error or ''} ({number})", job_id)
     return Done(job_id=job_id, warnings=replies.warnings(said))
 
 
@@ -63,7 +63,11 @@ def of_cancel(answer: HttpAnswer, job_ids: Collection[JobId]) -> Mapping[JobId, 
     if said is None or said.errors or not answer.ok:
         return {job_id: of_failure(answer, job_id) for job_id in job_ids}
     notes = {_asked(note.step_id): note.error for note in said.status or () if note.error and note.error.code}
-    return {job_id: _ended(job_id, notes.get(job_id)) for job_id in job_ids}
+    ended: dict[JobId, Outcome] = {job_id: Done(job_id=job_id) for job_id in job_ids}
+    for job_id in ended.keys() & notes.keys():
+        problem = notes[job_id]
+        ended[job_id] = by_number(problem.code, f"{problem.message or 'not ended'} ({problem.code})", job_id)
+    return ended
 
 
 def of_failure(answer: HttpAnswer, job_id: JobId | None = None) -> Outcome:
@@ -89,12 +93,6 @@ def of_problem(problem: errors.BridgeError, job_id: JobId | None = None) -> Outc
         return Unknown(message=str(problem), job_id=job_id)
     denied = isinstance(problem, errors.NotAuthenticated | errors.NotAuthorized)
     return Refused(why=Refusal.FORBIDDEN if denied else Refusal.BUSY, code=0, message=str(problem))
-
-
-def _ended(job_id: JobId, problem: shapes.KillError | None) -> Outcome:
-    if problem is None:
-        return Done(job_id=job_id)
-    return by_number(problem.code, f"{problem.message or 'not ended'} ({problem.code})", job_id)
 
 
 def _asked(step_id: str | int) -> JobId | None:

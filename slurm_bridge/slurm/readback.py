@@ -14,26 +14,9 @@ Same = Callable[[JobRequest, shapes.JobRow], bool]
 
 def differences(request: JobRequest, row: shapes.JobRow) -> tuple[str, ...]:
     """The fields in which the job is not what was asked for."""
-    pending = answers.state(row).phase is Phase.PENDING
+    pending = answers.state_of(row.job_state).phase is Phase.PENDING
     rows = ROWS + WHILE_PENDING if pending else ROWS
     return tuple(field for field, same in rows if not same(request, row))
-
-
-def _tasks(request: JobRequest, row: shapes.JobRow) -> bool:
-    return shapes.number(row.tasks) == request.tasks
-
-
-def _cpus(request: JobRequest, row: shapes.JobRow) -> bool:
-    """Slurm may add some, for whole cores or for memory; with too few the job would wait for ever."""
-    return (shapes.number(row.cpus) or 0) >= request.tasks * request.cpus_per_task
-
-
-def _cpus_per_task(request: JobRequest, row: shapes.JobRow) -> bool:
-    return shapes.number(row.cpus_per_task) in (request.cpus_per_task, None)
-
-
-def _memory(request: JobRequest, row: shapes.JobRow) -> bool:
-    return answers.memory(row) == request.memory
 
 
 def _gres(request: JobRequest, row: shapes.JobRow) -> bool:
@@ -57,10 +40,11 @@ def _maximum(request: JobRequest, row: shapes.JobRow) -> bool:
 
 ROWS: tuple[tuple[str, Same], ...] = (
     ("owner", lambda request, row: marks.read(row.admin_comment or "") == request.owner),
-    ("tasks", _tasks),
-    ("cpus_per_task", _cpus_per_task),
-    ("cpus", _cpus),
-    ("memory", _memory),
+    ("tasks", lambda request, row: shapes.number(row.tasks) == request.tasks),
+    ("cpus_per_task", lambda request, row: shapes.number(row.cpus_per_task) in (request.cpus_per_task, None)),
+    # Slurm may add some, for whole cores or for memory; with too few the job would wait for ever.
+    ("cpus", lambda request, row: (shapes.number(row.cpus) or 0) >= request.tasks * request.cpus_per_task),
+    ("memory", lambda request, row: answers.memory(row) == request.memory),
     ("gres", _gres),
     ("required_nodes", lambda _, row: not _hosts(row.required_nodes)),
     ("excluded_nodes", lambda request, row: _hosts(row.excluded_nodes) == set(request.excluded_nodes)),

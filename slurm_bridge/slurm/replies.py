@@ -66,7 +66,12 @@ def decisive(said: shapes.Envelope) -> shapes.Problem | None:
 
 def describe(said: shapes.Envelope) -> str:
     """All errors in Slurm's words."""
-    return "; ".join(_one(problem) for problem in said.errors or ())[:_MOST_WORDS]
+    lines: list[str] = []
+    for problem in said.errors or ():
+        words = ": ".join(part for part in (problem.description, problem.error) if part)
+        where = f" at {problem.source}" if problem.source else ""
+        lines.append(f"{words} ({problem.error_number}{where})")
+    return "; ".join(lines)[:_MOST_WORDS]
 
 
 def warnings(said: shapes.Envelope) -> tuple[str, ...]:
@@ -78,8 +83,3 @@ def excerpt(answer: HttpAnswer) -> str:
     """The beginning of a body that is not what it should be, on one line."""
     text = bytes(answer.body[:_MOST_WORDS]).decode("utf-8", errors="replace")
     return " ".join(text.split()) or "no body"
-
-
-def _one(problem: shapes.Problem) -> str:
-    said = ": ".join(part for part in (problem.description, problem.error) if part)
-    return f"{said} ({problem.error_number}{f' at {problem.source}' if problem.source else ''})"

@@ -80,25 +80,20 @@ def _leniently(body: bytes | bytearray, shape: type[T]) -> tuple[T, tuple[Unread
         if field is None:
             return anyhow(body, shape), ()
         listed = anyhow(body, _raw(shape, field.name))
-        kept, odd = _sorted(getattr(listed, field.name), field)
-        around = {name: getattr(listed, name) for name in listed.__struct_fields__}
-        return shape(**{**around, field.name: kept}), odd
     except (msgspec.DecodeError, *ODD):
         return None
-
-
-def _sorted(raws: Iterable[msgspec.Raw], field: shapes.Listed) -> tuple[list[Any], tuple[UnreadableRow, ...]]:
-    """Rows that are equal to the byte are the same thing: a list that is full of one of them costs one look at it."""
     kept: list[Any] = []
     odd: dict[bytes, UnreadableRow] = {}
-    for raw in map(bytes, raws):
+    for raw in map(bytes, getattr(listed, field.name)):
+        # Rows that are equal to the byte are the same thing: a list that is full of one of them costs one look at it.
         if raw in odd:
             continue
         try:
             kept.append(anyhow(raw, field.row))
         except (msgspec.DecodeError, *ODD) as error:
             odd[raw] = _named(raw, field.kind, error)
-    return kept, tuple(odd.values())
+    around = {name: getattr(listed, name) for name in listed.__struct_fields__}
+    return shape(**{**around, field.name: kept}), tuple(odd.values())
 
 
 def made(rows: Iterable[R], make: Callable[[R], M], kind: str) -> tuple[list[M], tuple[UnreadableRow, ...]]:

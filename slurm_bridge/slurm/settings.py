@@ -61,10 +61,13 @@ class SlurmSettings:
     @property
     def server(self) -> Endpoint:
         """The address, and how both sides prove their identity."""
-        path = self.socket_path
+        quoted = self.url.removeprefix("http+unix://")
+        socket = urllib.parse.unquote(quoted) if quoted != self.url else ""
+        if self.url.startswith("unix://"):
+            socket = self.url.removeprefix("unix://")
         return Endpoint(
-            url=self.url if path is None else "http://localhost",
-            unix_socket=path or "",
+            url="http://localhost" if socket else self.url,
+            unix_socket=socket,
             ca_file=_text(self.ca_file),
             cert_file=_text(self.cert_file),
             key_file=_text(self.key_file),
@@ -80,14 +83,6 @@ class SlurmSettings:
             most_bytes=self.max_answer_bytes,
             connections=self.connections,
         )
-
-    @property
-    def socket_path(self) -> str | None:
-        """The unix socket, None when there is a host to dial."""
-        if self.url.startswith("unix://"):
-            return self.url.removeprefix("unix://")
-        quoted = self.url.removeprefix("http+unix://")
-        return urllib.parse.unquote(quoted) if quoted != self.url else None
 
 
 def _text(path: pathlib.Path | None) -> str:

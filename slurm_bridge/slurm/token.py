@@ -57,7 +57,11 @@ class TokenFile:
         return seen.st_mtime_ns, seen.st_ino, seen.st_size
 
     def _load(self, mark: Mark) -> None:
-        token = self._read()
+        try:
+            text = self._path.read_text(encoding="utf-8", errors="replace")
+        except OSError as problem:
+            raise errors.BadConfiguration(f"token file {self._path}: {problem.strerror}") from problem
+        token = text.strip().removeprefix(_PREFIX).strip()
         if not token and self._token:
             # `scontrol token > file` empties the file first and writes a moment later: not marked as seen, so that
             # the next look reads it again.
@@ -67,10 +71,3 @@ class TokenFile:
         if not (token.isascii() and token.isprintable()) or " " in token:
             raise errors.BadConfiguration(f"token file {self._path} holds something that is not a token")
         self._token, self._mark = token, mark
-
-    def _read(self) -> str:
-        try:
-            text = self._path.read_text(encoding="utf-8", errors="replace")
-        except OSError as problem:
-            raise errors.BadConfiguration(f"token file {self._path}: {problem.strerror}") from problem
-        return text.strip().removeprefix(_PREFIX).strip()

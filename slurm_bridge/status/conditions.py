@@ -10,9 +10,6 @@ from slurm_bridge.model.pod import Pod
 SCHEDULED: Final = "PodScheduled"
 DISRUPTED: Final = "DisruptionTarget"
 
-#: Of the message of a condition.
-MOST_MESSAGE: Final = texts.MOST
-
 
 def find(pod: Pod, type_: str) -> Condition | None:
     """The pod's condition of this type."""
@@ -26,7 +23,10 @@ def says(pod: Pod, wanted: Condition) -> bool:
 
 def same(shown: Condition | None, wanted: Condition) -> bool:
     """Both have the same status, reason and message; times do not count."""
-    return shown is not None and _words(shown) == _words(wanted)
+    if shown is None:
+        return False
+    words = (shown.status, shown.reason or "", shown.message or "")
+    return words == (wanted.status, wanted.reason or "", wanted.message or "")
 
 
 def waiting(reason: str, message: str) -> Condition:
@@ -57,7 +57,3 @@ def write(cluster: ports.Cluster, pod: Pod, wanted: Condition, *, wall: float, p
     if pinned and pod.metadata.resource_version:
         changes["metadata"] = {"resourceVersion": pod.metadata.resource_version}
     cluster.patch(kinds.PODS, pod, changes, subresource="status")
-
-
-def _words(line: Condition) -> tuple[str, str, str]:
-    return line.status, line.reason or "", line.message or ""

@@ -1,9 +1,10 @@
 """Events that are still to be sent: each once, and the latest of each reason; namespaces take turns."""
 
 import threading
-from collections import OrderedDict
+from collections.abc import MutableMapping
 
 from slurm_bridge import ports
+from slurm_bridge.runtime import caches
 from slurm_bridge.runtime.turns import Turns
 
 #: How many different events of one object are remembered; then its memory is cleared.
@@ -15,10 +16,9 @@ class EventQueue:
 
     def __init__(self, *, most: int, remembered: int) -> None:
         self._most = most
-        self._remembered = remembered
         self._lock = threading.Lock()
         self._queue: Turns[tuple[str, str], tuple[ports.Note, str]] = Turns(lambda queued: queued[0].namespace)
-        self._sent: OrderedDict[str, set[tuple[str, str]]] = OrderedDict()
+        self._sent: MutableMapping[str, set[tuple[str, str]]] = caches.bounded(most=remembered)
 
     def __len__(self) -> int:
         with self._lock:
@@ -28,14 +28,18 @@ class EventQueue:
         """Queues an event, unless it was sent before; returns how many others were dropped for it."""
         with self._lock:
             sent = self._sent.setdefault(note.uid, set())
-            self._sent.move_to_end(note.uid)
             if (note.reason, key) in sent:
                 return 0
             if len(sent) >= _MOST_REMEMBERED:
                 sent.clear()
             sent.add((note.reason, key))
             self._queue.put((note.uid, note.reason), (note, key))
-            return self._make_room()
+            dropped = 0
+            while len(self._queue) > self._most:
+                (uid, reason), (_, lost) = self._queue.drop()
+                self._sent.get(uid, set()).discard((reason, lost))
+                dropped += 1
+            return dropped
 
     def pop(self) -> tuple[ports.Note, str] | None:
         """The next event and its key."""
@@ -59,13 +63,3 @@ class EventQueue:
         """No more events of this object will follow; those that are queued are still sent."""
         with self._lock:
             self._sent.pop(uid, None)
-
-    def _make_room(self) -> int:
-        dropped = 0
-        while len(self._queue) > self._most:
-            (uid, reason), (_, key) = self._queue.drop()
-            self._sent.get(uid, set()).discard((reason, key))
-            dropped += 1
-        while len(self._sent) > self._remembered:
-            self._sent.popitem(last=False)
-        return dropped

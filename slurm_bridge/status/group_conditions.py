@@ -7,11 +7,11 @@ for `quiet` seconds, at the latest after `at_most` seconds.
 
 import dataclasses
 import threading
-from collections import OrderedDict
-from collections.abc import Sequence
+from collections.abc import MutableMapping, Sequence
 from typing import Final, Protocol
 
 from slurm_bridge.model.pod import Pod
+from slurm_bridge.runtime import caches
 
 #: Seconds until the same condition is passed on again: for a member that replaced another one unnoticed.
 _REPEAT: Final = 60.0
@@ -59,17 +59,19 @@ class GroupConditions:
     """Filled from any thread, emptied by one thread."""
 
     def __init__(self, *, most: int) -> None:
-        self._most = most
         self._lock = threading.Lock()
         self._due: dict[str, _Due] = {}
-        self._written: OrderedDict[str, _WrittenCondition] = OrderedDict()
+        self._written: MutableMapping[str, _WrittenCondition] = caches.bounded(most=most)
 
     def put(self, condition: GroupCondition, now: float, *, quiet: float, at_most: float) -> None:
         """Wants this condition on every member, unless it was passed on to as many members a short time ago."""
         with self._lock:
             waits = self._due.get(condition.uid)
-            if waits is None and self._known(condition, now):
-                return
+            if waits is None:
+                written = self._written.get(condition.uid, _WrittenCondition())
+                same = written.key == condition.key and written.count == len(condition.members)
+                if same and now - written.at < _REPEAT:
+                    return
             since = waits.since if waits is not None else now
             self._due[condition.uid] = _Due(condition=condition, since=since, at=min(now + quiet, since + at_most))
 
@@ -86,9 +88,6 @@ class GroupConditions:
                 return None
             condition = self._due.pop(ripe).condition
             self._written[ripe] = _WrittenCondition(key=condition.key, count=len(condition.members), at=now)
-            self._written.move_to_end(ripe)
-            while len(self._written) > self._most:
-                self._written.popitem(last=False)
             return condition
 
     def forget(self, uid: str) -> None:
@@ -96,7 +95,3 @@ class GroupConditions:
         with self._lock:
             self._due.pop(uid, None)
             self._written.pop(uid, None)
-
-    def _known(self, condition: GroupCondition, now: float) -> bool:
-        written = self._written.get(condition.uid, _WrittenCondition())
-        return written.key == condition.key and written.count == len(condition.members) and now - written.at < _REPEAT

@@ -6,7 +6,7 @@ restart, a lost answer or a second call writes nothing.
 
 import dataclasses
 import threading
-from collections import OrderedDict
+from collections.abc import MutableMapping
 from typing import Any, Protocol, TypeVar
 
 from slurm_bridge import errors, ports
@@ -14,6 +14,7 @@ from slurm_bridge.model.announcement import Announcement, Announcements
 from slurm_bridge.model.kinds import Kind
 from slurm_bridge.model.meta import Manifest, Object
 from slurm_bridge.model.workload import Root, Workload
+from slurm_bridge.runtime import caches
 from slurm_bridge.runtime.turns import Turns
 from slurm_bridge.status.write_backoff import WriteBackoff
 
@@ -59,10 +60,9 @@ class GroupStatusWriter:
         self._cluster, self._known, self._backoff = cluster, known, backoff
         self._announcements = announcements
         self._announced = frozenset(kind.kind for kind, how in announcements.items() if how is not None)
-        self._most = most
         self._lock = threading.Lock()
         self._queue: Turns[str, PlacedGroup] = Turns(lambda placed: placed.root.namespace)
-        self._seen: OrderedDict[str, None] = OrderedDict()
+        self._seen: MutableMapping[str, None] = caches.bounded(most=most)
 
     def __len__(self) -> int:
         with self._lock:
@@ -77,8 +77,6 @@ class GroupStatusWriter:
             if root.key in self._seen:
                 return
             self._seen[root.key] = None
-            while len(self._seen) > self._most:
-                self._seen.popitem(last=False)
             self._queue.put(root.key, PlacedGroup(root, f"{len(workload.pods)} pods have their nodes"))
 
     def pop(self) -> PlacedGroup | None:
@@ -105,14 +103,20 @@ class GroupStatusWriter:
 
     def about(self, root: Root, note: ports.Note) -> ports.Note | None:
         """The same event about the object behind this workload, None where the object is not known."""
-        uid = _uid(root)
+        # A workload's own uid tells groups and restarts apart behind a colon.
+        uid = root.uid.partition(":")[0]
         for kind in self._announcements:
-            found = self._recall(kind, root) if kind.kind == root.kind else None
+            found = self._known.find(kind, root.namespace, root.name) if kind.kind == root.kind else None
             if found is not None and found.uid == uid:
-                version = f"{kind.group}/{self._version(kind)}"
+                try:
+                    # It was found out when the object came to be known, so no call is made.
+                    version = self._cluster.served(kind) or kind.versions[0]
+                except errors.BridgeError:
+                    version = kind.versions[0]
                 namespace, name = found.key
+                api_version = f"{kind.group}/{version}"
                 return dataclasses.replace(
-                    note, kind=kind.kind, api_version=version, namespace=namespace, name=name, uid=uid
+                    note, kind=kind.kind, api_version=api_version, namespace=namespace, name=name, uid=uid
                 )
         return None
 
@@ -134,31 +138,16 @@ class GroupStatusWriter:
         return "ok"
 
     def _find(self, placed: PlacedGroup) -> tuple[Kind[Any], Announcement, Any] | None:
-        look = self._look if placed.doubted else self._recall
+        root = placed.root
         for kind, announcement in self._announcements.items():
-            if announcement is None or kind.kind != placed.root.kind:
+            if announcement is None or kind.kind != root.kind:
                 continue
-            found = look(kind, placed.root)
-            if found is not None and found.uid == placed.root.uid:
+            if not placed.doubted:
+                found = self._known.find(kind, root.namespace, root.name)
+            elif self._cluster.served(kind) is None:
+                continue
+            else:
+                found = self._cluster.get(kind, root.namespace, root.name)
+            if found is not None and found.uid == root.uid:
                 return kind, announcement, found
         return None if placed.doubted else self._find(dataclasses.replace(placed, doubted=True))
-
-    def _recall(self, kind: Kind[Any], root: Root) -> Object | None:
-        return self._known.find(kind, root.namespace, root.name)
-
-    def _look(self, kind: Kind[Any], root: Root) -> Object | None:
-        if self._cluster.served(kind) is None:
-            return None
-        return self._cluster.get(kind, root.namespace, root.name)
-
-    def _version(self, kind: Kind[Any]) -> str:
-        """The version of a kind with a known object; it was found out then, so no call is made."""
-        try:
-            return self._cluster.served(kind) or kind.versions[0]
-        except errors.BridgeError:
-            return kind.versions[0]
-
-
-def _uid(root: Root) -> str:
-    """Of the object: a workload's own uid tells groups and restarts apart behind a colon."""
-    return root.uid.partition(":")[0]

@@ -37,8 +37,22 @@ class Metrics(Instruments):
             "result",
         )
         self._queues()
-        self._submissions()
-        self._process(version)
+        self.submissions = self._counter(
+            "submissions_total",
+            "Requests to the submission API, by HTTP status.",
+            "status",
+        )
+        self.submissions_pending = self._gauge(
+            "submissions_pending",
+            "Pods that the submission API accepts or has accepted, and that the scheduler has not seen yet.",
+        )
+        self.check_findings = self._gauge(
+            "check_findings",
+            "Findings of the checks when this replica became leader, by level (ok, info, warning, failure).",
+            "level",
+        )
+        self.leader = self._gauge("leader", "1 on the leader.")
+        self._build(version)
 
     def request_to_slurm(self, operation: str, outcome: str, seconds: float) -> None:
         """Observe one call of the Slurm port."""
@@ -159,23 +173,3 @@ class Metrics(Instruments):
             "what",
             "status",
         )
-
-    def _submissions(self) -> None:
-        self.submissions = self._counter(
-            "submissions_total",
-            "Requests to the submission API, by HTTP status.",
-            "status",
-        )
-        self.submissions_pending = self._gauge(
-            "submissions_pending",
-            "Pods that the submission API accepts or has accepted, and that the scheduler has not seen yet.",
-        )
-
-    def _process(self, version: str) -> None:
-        self.check_findings = self._gauge(
-            "check_findings",
-            "Findings of the checks when this replica became leader, by level (ok, info, warning, failure).",
-            "level",
-        )
-        self.leader = self._gauge("leader", "1 on the leader.")
-        self._build(version)

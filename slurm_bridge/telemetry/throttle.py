@@ -33,14 +33,6 @@ class Throttle:
         about = subject(record["extra"])
         if about is None:
             return True
-        allowed, missing = self._take(about)
-        if allowed:
-            text = record["message"]
-            text = text if len(text) <= _MOST else text[: _MOST - 1] + "…"
-            record["message"] = f"{text} ({missing} lines about {about} were left out)" if missing else text
-        return allowed
-
-    def _take(self, about: str) -> tuple[bool, int]:
         now = self._now()
         with self._lock:
             left, since, missing = self._left.get(about, (float(self._at_once), now, 0))
@@ -50,7 +42,11 @@ class Throttle:
             self._left.move_to_end(about)
             while len(self._left) > _REMEMBERED:
                 self._left.popitem(last=False)
-        return allowed, missing
+        if allowed:
+            text = record["message"]
+            text = text if len(text) <= _MOST else text[: _MOST - 1] + "…"
+            record["message"] = f"{text} ({missing} lines about {about} were left out)" if missing else text
+        return allowed
 
 
 def subject(extra: Mapping[str, Any]) -> str | None:

@@ -237,18 +237,16 @@ def read(subject: str, annotations: Mapping[str, str]) -> tuple[tuple[ParsedAnno
         if len(problems) >= MOST_PROBLEMS:
             problems.append(f"{subject}: {len(ours) - number} further annotations were not read")
             break
-        one = _read_one(subject, key, text, hinted=len(problems) < MOST_HINTS)
-        if isinstance(one, ParsedAnnotation):
-            said.append(one)
-        else:
-            problems.append(one)
+        row, value = BY_KEY.get(key), text.strip()
+        if row is None:
+            hint = f", {_hint(key)}" if len(problems) < MOST_HINTS else ""
+            problems.append(_problem(subject, key, text, f"unknown key{hint}"))
+            continue
+        try:
+            said.append(ParsedAnnotation(row=row, subject=subject, text=value, value=row.form.parse(value)))
+        except ValueError:
+            problems.append(_problem(subject, key, text, f"allowed is {row.form.words}"))
     return tuple(said), tuple(problems)
-
-
-def check(subject: str, annotations: Mapping[str, str]) -> tuple[str, ...]:
-    """Everything that is wrong with the annotations of one object, for admission."""
-    said, problems = read(subject, annotations)
-    return (*problems, *contradictions({one.row.key: one for one in said}))
 
 
 def contradictions(said: Mapping[str, ParsedAnnotation]) -> Iterable[str]:
@@ -267,16 +265,6 @@ def together(problems: Iterable[str]) -> str:
 
 def _number(one: ParsedAnnotation) -> int:
     return one.value if isinstance(one.value, int) else 0
-
-
-def _read_one(subject: str, key: str, text: str, *, hinted: bool) -> ParsedAnnotation | str:
-    row = BY_KEY.get(key)
-    if row is None:
-        return _problem(subject, key, text, f"unknown key, {_hint(key)}" if hinted else "unknown key")
-    try:
-        return ParsedAnnotation(row=row, subject=subject, text=text.strip(), value=row.form.parse(text.strip()))
-    except ValueError:
-        return _problem(subject, key, text, f"allowed is {row.form.words}")
 
 
 def _problem(subject: str, key: str, text: str, words: str) -> str:

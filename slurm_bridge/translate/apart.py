@@ -1,6 +1,6 @@
 """Pods that never share a node with pods like themselves: a required pod anti-affinity to their own labels."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from slurm_bridge.model import selectors
@@ -15,23 +15,18 @@ Term = Mapping[str, Any]
 
 def from_its_like(pod: Pod) -> bool:
     """Whether two pods like this one may never share a node."""
-    return any(_means_itself(term, pod) for term in _terms(pod))
+    anti = (pod.spec.affinity or {}).get("podAntiAffinity")
+    terms = (_list(anti, _REQUIRED) if isinstance(anti, Mapping) else None) or ()
+    return any(means_its_like(term, pod) for term in terms if isinstance(term, Mapping))
 
 
 def means_its_like(term: Term, pod: Pod) -> bool:
-    """Whether this term keeps the pod from nodes with pods of the same labels."""
-    return term.get("topologyKey") == HOSTNAME and _means_itself(term, pod)
+    """Whether this term keeps the pod from nodes with pods of the same labels.
 
-
-def _terms(pod: Pod) -> Iterator[Term]:
-    anti = (pod.spec.affinity or {}).get("podAntiAffinity")
-    for term in (_list(anti, _REQUIRED) if isinstance(anti, Mapping) else None) or ():
-        if isinstance(term, Mapping) and term.get("topologyKey") == HOSTNAME:
-            yield term
-
-
-def _means_itself(term: Term, pod: Pod) -> bool:
-    """Of selectors of namespaces only an empty one, which selects all, is known to select the pod's own."""
+    Of selectors of namespaces only an empty one, which selects all, is known to select the pod's own.
+    """
+    if term.get("topologyKey") != HOSTNAME:
+        return False
     names, selector = _list(term, "namespaces"), term.get("namespaceSelector")
     if names is None or ((names or selector) and pod.metadata.namespace not in names):
         return False

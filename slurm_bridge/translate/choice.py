@@ -45,7 +45,13 @@ class GangNodes:
 
 def choose(translated: Translated, ground: GangNodes) -> Translated | Wait:
     """The request of a gang in its form, or what does not fit."""
-    terms = _terms(translated, ground)
+    terms = LayoutTerms(
+        minimum=translated.request.minimum_nodes,
+        maximum=translated.request.maximum_nodes,
+        one_per_node=translated.one_per_node,
+        node_memory_mib=translated.node_memory_mib,
+        whole=translated.request.exclusive or ground.whole,
+    )
     kinds = shapes.kinds(translated.shapes)
     if len(kinds) == 1:
         found = layout.lay(kinds[0], _count(translated), ground.common, terms)
@@ -53,16 +59,6 @@ def choose(translated: Translated, ground: GangNodes) -> Translated | Wait:
         found = layout.together(shapes.total(translated.shapes), ground.common, terms)
     settled = _as(translated, found) if found else _apart(translated, ground, terms)
     return settled or _bound(translated, ground, terms)
-
-
-def _terms(translated: Translated, ground: GangNodes) -> LayoutTerms:
-    return LayoutTerms(
-        minimum=translated.request.minimum_nodes,
-        maximum=translated.request.maximum_nodes,
-        one_per_node=translated.one_per_node,
-        node_memory_mib=translated.node_memory_mib,
-        whole=translated.request.exclusive or ground.whole,
-    )
 
 
 def _count(translated: Translated) -> int:
@@ -148,14 +144,6 @@ def _not(ground: GangNodes, terms: LayoutTerms) -> str:
     return "need more nodes than there are, because components share no node"
 
 
-def _on(terms: LayoutTerms) -> str:
-    """The limits on the number of nodes, for a message."""
-    least = [f"on at least {terms.minimum} nodes"] if (terms.minimum or 1) > 1 else []
-    most = [f"on at most {terms.maximum} nodes"] if terms.maximum is not None else []
-    alone = ["one pod on each node"] if terms.one_per_node else []
-    return "".join(f", {words}" for words in (*least, *most, *alone))
-
-
 def _no_room(translated: Translated, ground: GangNodes, terms: LayoutTerms) -> Wait:
     most, count = shapes.bound(shapes.kinds(translated.shapes)), _count(translated)
     if not ground.common:
@@ -164,8 +152,16 @@ def _no_room(translated: Translated, ground: GangNodes, terms: LayoutTerms) -> W
         )
         return Wait(reason=UNSCHEDULABLE, message=message)
     room = layout.capacity(most, ground.common, terms)
+    limits = []
+    if (terms.minimum or 1) > 1:
+        limits.append(f", on at least {terms.minimum} nodes")
+    if terms.maximum is not None:
+        limits.append(f", on at most {terms.maximum} nodes")
+    if terms.one_per_node:
+        limits.append(", one pod on each node")
     alike = " where each is requested as the largest" if len(shapes.kinds(translated.shapes)) > 1 else ""
-    message = f"{ground.where} has room for {min(room, count)} of {count} pods of {_words(most)}{alike}{_on(terms)}"
+    pods = f"{min(room, count)} of {count} pods of {_words(most)}{alike}"
+    message = f"{ground.where} has room for {pods}{''.join(limits)}"
     return Wait(reason=UNSCHEDULABLE, message=message)
 
 

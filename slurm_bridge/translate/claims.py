@@ -49,19 +49,16 @@ def identity(workload: Workload, rules: Rules) -> Iterator[ClaimedValue]:
         "name", texts.plain(workload.job_name[: forms.MOST_LETTERS]), texts.plain(f"the name of {controller or root}")
     )
     yield ClaimedValue("owner", owner, str(root))
-    yield ClaimedValue("comment", _comment(workload), str(root))
+    # For users of Slurm; the bridge never reads it.
+    of = f", {controller}" if controller and controller != root else ""
+    comment = texts.plain(f"{root.namespace}/{root.name} ({root.kind}{of})".encode("ascii", "replace").decode())
+    if len(comment) > MOST_COMMENT:
+        comment = f"{comment[: MOST_COMMENT - 3]}..."
+    yield ClaimedValue("comment", comment, str(root))
     if workload.gang is None:
         yield ClaimedValue("tasks", 1, "a pod is one task")
     else:
         yield ClaimedValue("tasks", len(workload.pods), f"pods of {root}, each is one task")
-
-
-def _comment(workload: Workload) -> str:
-    """The comment for users of Slurm; the bridge never reads it."""
-    root, controller = workload.root, workload.controller
-    of = f", {controller}" if controller and controller != root else ""
-    said = texts.plain(f"{root.namespace}/{root.name} ({root.kind}{of})".encode("ascii", "replace").decode())
-    return said if len(said) <= MOST_COMMENT else f"{said[: MOST_COMMENT - 3]}..."
 
 
 def defaults(rules: Rules) -> Iterator[ClaimedValue]:
@@ -100,9 +97,9 @@ def largest(
     values = {"cpus_per_task": most.cpus, "memory": Memory(mib=most.memory_mib), "gres": most.gres}
     asked = [(group, _asked(group.asked, rules)) for group in groups]
     for field, value in values.items():
-        asking = [group for group, fields in asked if field in fields]
-        if asking:
-            yield ClaimedValue(field, value, _requested_by(asking[0], groups, rules.count))
+        asking = next((group for group, fields in asked if field in fields), None)
+        if asking is not None:
+            yield ClaimedValue(field, value, _requested_by(asking, groups, rules.count))
     yield from _deadline(groups, job)
     apart = next((group for group in groups if group.apart), None)
     if apart is not None:

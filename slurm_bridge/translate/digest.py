@@ -6,7 +6,7 @@ and an upgrade does not submit every waiting placeholder anew.
 
 import dataclasses
 import hashlib
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 
 import msgspec
 
@@ -85,14 +85,13 @@ def intent(translated: Translated, retry: str) -> str:
     It is taken before Slurm's limits are applied, or an administrator's change would count as the user's. The number of
     members of a gang is left out, or every member that comes or goes would count as a change by the user.
     """
-    gang = translated.form is not Form.SINGLE
-    wanted = [field for field in (*FIXED, *SHAPE) if field not in NODES and not (gang and field in COUNTS)]
-    return _hash(translated.request, wanted, retry, *(_of_gang(translated) if gang else ()))[:12]
-
-
-def _of_gang(translated: Translated) -> Iterator[str]:
-    yield from sorted({msgspec.json.encode(shape.needs).decode() for shape in translated.shapes})
-    yield f"one per node {translated.one_per_node}, memory per node {translated.node_memory_mib}"
+    wanted = [field for field in (*FIXED, *SHAPE) if field not in NODES]
+    of_gang: list[str] = []
+    if translated.form is not Form.SINGLE:
+        wanted = [field for field in wanted if field not in COUNTS]
+        of_gang = sorted({msgspec.json.encode(shape.needs).decode() for shape in translated.shapes})
+        of_gang.append(f"one per node {translated.one_per_node}, memory per node {translated.node_memory_mib}")
+    return _hash(translated.request, wanted, retry, *of_gang)[:12]
 
 
 def _hash(request: JobRequest, fields: Iterable[str], *more: str) -> str:

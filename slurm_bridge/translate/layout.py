@@ -196,8 +196,8 @@ def _cpus(node: SlurmNode) -> int:
 
 
 def _by_gres(needs: Needs, node: SlurmNode) -> int:
-    return min((_count(node, one.name, one.type) // one.count for one in needs.gres), default=_ANY)
-
-
-def _count(node: SlurmNode, name: str, kind: str) -> int:
-    return sum(one.count for one in node.gres if one.name == name and kind in ("", one.type))
+    fits = _ANY
+    for asked in needs.gres:
+        there = sum(one.count for one in node.gres if one.name == asked.name and asked.type in ("", one.type))
+        fits = min(fits, there // asked.count)
+    return fits

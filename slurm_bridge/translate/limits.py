@@ -134,17 +134,15 @@ def _limit(translated: Translated, catalogue: _Catalogue) -> Translated | Reject
 
 def _limit_of_partition(translated: Translated, partitions: Iterable[Partition]) -> Translated:
     """Slurm would apply it anyway; sent, it shows in the job and in `explain`."""
-    limits = [(minutes, one.name) for one in partitions if (minutes := _default_limit(one)) is not None]
+    limits: list[tuple[int, str]] = []
+    for one in partitions:
+        # The limit of a job there that asks for none: the default, else the maximum.
+        there = (one.default_minutes or one.maximum_minutes, one.maximum_minutes)
+        limits += [(minutes, one.name) for minutes in there if minutes is not None]
     if not limits:
         return translated
     minutes, name = min(limits)
     return changed(translated, "time_limit_minutes", minutes, f"default of partition {name}")
-
-
-def _default_limit(partition: Partition) -> int | None:
-    """The limit of a job there that asks for none: the default, else the maximum."""
-    limits = [partition.default_minutes or partition.maximum_minutes, partition.maximum_minutes]
-    return min((minutes for minutes in limits if minutes is not None), default=None)
 
 
 def _gres(translated: Translated, catalogue: _Catalogue) -> Translated | Reject:

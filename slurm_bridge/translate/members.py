@@ -52,10 +52,21 @@ def groups(pods: Sequence[Pod], *, limits: bool = False) -> tuple[tuple[EqualPod
     `limits`: Slurm is asked for the limits of cpu and memory instead of the requests.
     """
     found, problems = [], []
-    for same in _alike(pods):
-        group, wrong = _group(pods, same, limits=limits)
+    for ranks in _alike(pods):
+        first = pods[ranks[0]]
+        amounts, asked, wrong = _measure(first, limits=limits)
+        group = EqualPods(
+            pods=tuple(pods[rank] for rank in ranks),
+            ranks=tuple(ranks),
+            amounts=amounts,
+            asked=asked,
+            where=_encode(_where(first)) if len(pods) > 1 else b"",
+            apart=apart.from_its_like(first),
+        )
         found.append(group)
-        problems += [wrong] if wrong else []
+        if wrong:
+            others = f" (and {len(ranks) - 1} more pods)" if len(ranks) > 1 else ""
+            problems.append(f"{group.subject}{others}: {wrong}")
     return tuple(found), tuple(problems)
 
 
@@ -73,21 +84,14 @@ def shapes(found: Iterable[EqualPods], needs_of: Callable[[EqualPods], Needs]) -
         ranked = zip(group.ranks, group.pods, strict=True)
         same = (needs_of(group), group.where, tuple(sorted(group.amounts.items())))
         merged.setdefault(same, []).extend(ranked)
-    return tuple(
-        Shape(
-            pods=tuple(pod for _, pod in sorted(ranked, key=lambda pair: pair[0])),
-            cpus=needs.cpus,
-            memory_mib=needs.memory_mib,
-            gres=needs.gres,
-        )
-        for (needs, _, _), ranked in sorted(merged.items(), key=lambda one: _largest_first(one[0]))
-    )
-
-
-def _largest_first(same: _Same) -> tuple[object, ...]:
-    needs, where, amounts = same
-    devices = tuple(sorted((one.name, one.type, one.count) for one in needs.gres))
-    return -sum(one.count for one in needs.gres), -needs.cpus, -needs.memory_mib, devices, where, amounts
+    largest_first: list[tuple[tuple[object, ...], Shape]] = []
+    for (needs, where, amounts), equal in merged.items():
+        devices = tuple(sorted((one.name, one.type, one.count) for one in needs.gres))
+        size = (-sum(one.count for one in needs.gres), -needs.cpus, -needs.memory_mib, devices, where, amounts)
+        pods = tuple(pod for _, pod in sorted(equal, key=lambda pair: pair[0]))
+        shape = Shape(pods=pods, cpus=needs.cpus, memory_mib=needs.memory_mib, gres=needs.gres)
+        largest_first.append((size, shape))
+    return tuple(shape for _, shape in sorted(largest_first, key=lambda pair: pair[0]))
 
 
 def deadline(pods: Iterable[Pod]) -> tuple[int, Pod] | None:
@@ -104,23 +108,16 @@ def _alike(pods: Sequence[Pod]) -> Iterable[Sequence[int]]:
         return ((0,),)
     ranks: dict[bytes, list[int]] = {}
     for rank, pod in enumerate(pods):
-        ranks.setdefault(_encode(_written(pod)), []).append(rank)
+        spec = pod.spec
+        containers = [
+            (one.name, one.resources, one.restart_policy) for one in (*spec.containers, *spec.init_containers)
+        ]
+        anti = (spec.affinity or {}).get("podAntiAffinity")
+        labels = pod.metadata.labels if anti else None
+        # All fields that are read here, as they are written.
+        read = (len(spec.containers), containers, spec.resources, spec.overhead, _where(pod), anti, labels)
+        ranks.setdefault(_encode(read), []).append(rank)
     return ranks.values()
-
-
-def _group(pods: Sequence[Pod], ranks: Sequence[int], *, limits: bool) -> tuple[EqualPods, str]:
-    first = pods[ranks[0]]
-    amounts, asked, wrong = _measure(first, limits=limits)
-    group = EqualPods(
-        pods=tuple(pods[rank] for rank in ranks),
-        ranks=tuple(ranks),
-        amounts=amounts,
-        asked=asked,
-        where=_encode(_where(first)) if len(pods) > 1 else b"",
-        apart=apart.from_its_like(first),
-    )
-    others = f" (and {len(ranks) - 1} more pods)" if len(ranks) > 1 else ""
-    return group, f"{subject(first)}{others}: {wrong}" if wrong else ""
 
 
 def _measure(pod: Pod, *, limits: bool) -> tuple[Amounts, Amounts, str]:
@@ -135,15 +132,6 @@ def _measure(pod: Pod, *, limits: bool) -> tuple[Amounts, Amounts, str]:
     if cpus > forms.MOST_SHORT:
         return amounts, asked, f"requests {cpus} cpus, allowed are at most {forms.MOST_SHORT}"
     return amounts, asked, ""
-
-
-def _written(pod: Pod) -> object:
-    """All fields that are read here, as they are written."""
-    spec = pod.spec
-    containers = [(one.name, one.resources, one.restart_policy) for one in (*spec.containers, *spec.init_containers)]
-    anti = (spec.affinity or {}).get("podAntiAffinity")
-    labels = pod.metadata.labels if anti else None
-    return (len(spec.containers), containers, spec.resources, spec.overhead, _where(pod), anti, labels)
 
 
 def _where(pod: Pod) -> object:

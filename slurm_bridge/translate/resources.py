@@ -88,17 +88,15 @@ def _huge_pages(name: str) -> bool:
 
 
 def _read(where: str, written: Written) -> Amounts:
-    return {name: _read_one(where, name, amount) for name, amount in written.items()}
-
-
-def _read_one(where: str, name: str, written: str | float) -> Fraction:
-    try:
-        amount = quantity.parse(written)
-    except ValueError as error:
-        raise ValueError(f"{where}: {name}: {error}") from error
-    if amount < 0:
-        raise ValueError(f"{where}: {name}: {written!r} is negative")
-    return amount
+    amounts: Amounts = {}
+    for name, text in written.items():
+        try:
+            amounts[name] = quantity.parse(text)
+        except ValueError as error:
+            raise ValueError(f"{where}: {name}: {error}") from error
+        if amounts[name] < 0:
+            raise ValueError(f"{where}: {name}: {text!r} is negative")
+    return amounts
 
 
 def _add(total: Amounts, more: Mapping[str, Fraction]) -> None:

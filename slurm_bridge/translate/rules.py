@@ -1,7 +1,7 @@
 """The configured rules of translation: the defaults, and the names of devices in Slurm."""
 
 import dataclasses
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 
 from slurm_bridge.translate import forms, gres
 from slurm_bridge.translate.forms import ValueForm
@@ -33,7 +33,20 @@ class Rules:
     gres_names: Mapping[str, str] = dataclasses.field(default_factory=lambda: DEVICES)
 
     def __post_init__(self) -> None:
-        if problems := [*_wrong_defaults(self), *_wrong_devices(self.gres_names)]:
+        problems: list[str] = []
+        for field, form in FORMS.items():
+            value = getattr(self, field)
+            try:
+                form.parse("" if value is None else str(value))
+            except ValueError:
+                if value is not None:
+                    problems.append(f"default {field} {value!r}: allowed is {form.words}")
+        for resource, name in self.gres_names.items():
+            try:
+                gres.parse_kind(name)
+            except ValueError as error:
+                problems.append(f"gres of {resource}: {error}")
+        if problems:
             raise ValueError("; ".join(problems))
 
 
@@ -50,21 +63,3 @@ FORMS: Mapping[str, ValueForm] = {
     "user": forms.PERSON,
     "group": forms.PERSON,
 }
-
-
-def _wrong_defaults(rules: Rules) -> Iterator[str]:
-    for field, form in FORMS.items():
-        value = getattr(rules, field)
-        try:
-            form.parse("" if value is None else str(value))
-        except ValueError:
-            if value is not None:
-                yield f"default {field} {value!r}: allowed is {form.words}"
-
-
-def _wrong_devices(names: Mapping[str, str]) -> Iterator[str]:
-    for resource, name in names.items():
-        try:
-            gres.parse_kind(name)
-        except ValueError as error:
-            yield f"gres of {resource}: {error}"

@@ -23,17 +23,14 @@ _Count = tuple[str, int, int]
 
 def problem(pods: Iterable[Pod]) -> str:
     """Which field of these pods has too many entries, "" where none has."""
-    return next((text for pod in pods if (text := _problem(pod))), "")
-
-
-def _problem(pod: Pod) -> str:
-    spec = pod.spec
-    if not (spec.affinity or spec.node_selector or spec.tolerations or spec.topology_spread_constraints):
-        return ""
-    for field, count, most in _counts(pod):
-        if count > most:
-            namespace, name = pod.key
-            return f"Pod {namespace}/{name}: {field} has {count} entries, allowed are {most}"
+    for pod in pods:
+        spec = pod.spec
+        if not (spec.affinity or spec.node_selector or spec.tolerations or spec.topology_spread_constraints):
+            continue
+        for field, count, most in _counts(pod):
+            if count > most:
+                namespace, name = pod.key
+                return f"Pod {namespace}/{name}: {field} has {count} entries, allowed are {most}"
     return ""
 
 

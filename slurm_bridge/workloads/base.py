@@ -13,7 +13,7 @@ from slurm_bridge.model.meta import Object
 from slurm_bridge.model.pod import Pod
 from slurm_bridge.model.verdict import Wait
 from slurm_bridge.model.workload import Root, Workload
-from slurm_bridge.workloads import gangs, kind_table, ranks
+from slurm_bridge.workloads import gangs, kind_table
 from slurm_bridge.workloads.given import Given, Members
 from slurm_bridge.workloads.kind_spec import KindSpec
 from slurm_bridge.workloads.kinds import pod
@@ -21,8 +21,6 @@ from slurm_bridge.workloads.known import Known, Options
 
 #: Seconds, where the server names no time of its own.
 RETRY_AFTER: Final = 5.0
-
-rank = ranks.rank
 
 
 @dataclasses.dataclass(frozen=True, slots=True)

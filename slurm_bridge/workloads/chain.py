@@ -1,7 +1,6 @@
 """The owners above a pod as they were read."""
 
 import dataclasses
-from collections.abc import Mapping
 from typing import Protocol
 
 from slurm_bridge.model.kinds import Kind
@@ -28,11 +27,6 @@ class OwnerLink:
     def name(self) -> str:
         """The name of the object."""
         return self.object.metadata.name
-
-    @property
-    def annotations(self) -> Mapping[str, str]:
-        """The annotations of the object."""
-        return self.object.metadata.annotations
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)

@@ -1,17 +1,27 @@
 """The workload of a gang: made when the minimum of members is there, with the members in the order of their ranks."""
 
 import dataclasses
+import re
 from collections.abc import Callable
 from typing import Final
 
+from slurm_bridge.model import names
 from slurm_bridge.model.pod import Pod
 from slurm_bridge.model.verdict import Wait
 from slurm_bridge.model.workload import Deadline, Gang, MemberLost, Root, Source, Workload
-from slurm_bridge.workloads import ranks, voices
+from slurm_bridge.workloads import voices
 from slurm_bridge.workloads.given import Given, Members
 
 INCOMPLETE: Final = "GangIncomplete"
 MISSING: Final = "GroupMissing"
+
+#: Sorts members, in the order of the parts that `rank` names.
+Rank = tuple[int, int, int, str]
+
+#: Sorts behind every number.
+_NO_NUMBER: Final = 2**31
+
+_TRAILING: Final = re.compile(r"-([0-9]{1,9})$")
 
 #: Seconds until a gang is gathered again whose minimum falls as members end: no event of a pod announces that.
 PROGRESS: Final = 5.0
@@ -42,7 +52,7 @@ def whole(root: Root, plan: GangPlan, members: Members, given: Given) -> Workloa
     least = 1 if plan.suspended or given.started else plan.minimum
     if len(members) < least:
         return _incomplete(plan, len(members))
-    pods = tuple(sorted(members.all(), key=ranks.rank))
+    pods = tuple(sorted(members.all(), key=rank))
     if len(pods) < least:
         # Some were deleted meanwhile.
         return _incomplete(plan, len(pods))
@@ -71,6 +81,25 @@ def rest(root: Root, members: Members, given: Given) -> Workload | Wait:
         suspended=voices.suspended(chain),
     )
     return whole(root, plan, members, given)
+
+
+def rank(pod: Pod) -> Rank:
+    """The Job's place in the JobSet, the index in the Job or group, the number at the end of the name, the name.
+
+    The order in which the programs of the members count themselves.
+    """
+    labels, annotations = pod.metadata.labels, pod.metadata.annotations
+    job = labels.get(names.LABEL_JOBSET_GLOBAL_INDEX)
+    within = labels.get(names.LABEL_LWS_WORKER) or annotations.get(names.ANNOTATION_COMPLETION_INDEX)
+    trailing = _TRAILING.search(pod.metadata.name)
+    number = int(trailing.group(1)) if trailing else _NO_NUMBER
+    return _number(job), _number(within), number, pod.metadata.name
+
+
+def _number(text: str | None) -> int:
+    # Most pods have no such label, and every look at a gang asks for both.
+    found = voices.number(text) if text else None
+    return _NO_NUMBER if found is None else found
 
 
 def _incomplete(plan: GangPlan, there: int) -> Wait:

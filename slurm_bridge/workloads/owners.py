@@ -9,7 +9,8 @@ because its answer may matter.
 """
 
 import dataclasses
-from collections.abc import Mapping, Sequence
+import threading
+from collections.abc import Mapping, MutableMapping, Sequence
 from typing import Any, Final, Protocol, TypeVar, cast
 
 from slurm_bridge import errors, ports
@@ -18,11 +19,11 @@ from slurm_bridge.model.groups import Job
 from slurm_bridge.model.kinds import Kind
 from slurm_bridge.model.meta import Object, ObjectMeta, OwnerReference
 from slurm_bridge.model.pod import Pod
+from slurm_bridge.runtime import caches
+from slurm_bridge.runtime.caches import AnswerCache
 from slurm_bridge.workloads import kind_table
-from slurm_bridge.workloads.answer_cache import AnswerCache
 from slurm_bridge.workloads.chain import OwnerChain, OwnerLink
 from slurm_bridge.workloads.known import Known
-from slurm_bridge.workloads.namespace_budget import NamespaceBudget
 
 T = TypeVar("T", bound=Object)
 
@@ -30,6 +31,11 @@ T = TypeVar("T", bound=Object)
 DEEPEST: Final = 32
 #: How many owner references of one object are followed, its controller first.
 MOST_REFERENCES: Final = 8
+
+#: So many namespaces have a budget of their own; the one that asked longest ago is dropped first.
+_NAMESPACES: Final = 10_000
+#: The shortest pause in seconds, because many pods wait for the same budget.
+_PAUSE: Final = 1.0
 
 
 class Reader(Protocol):
@@ -63,6 +69,28 @@ class _Absent:
 
     why: str
     gone: bool = False
+
+
+class NamespaceBudget:
+    """`at_once` calls in a row, and `per_second` in the long run. Safe to use from any thread.
+
+    A namespace that has used up its budget waits, and the others do not.
+    """
+
+    def __init__(self, *, at_once: int, per_second: float) -> None:
+        self._at_once, self._per_second = float(at_once), per_second
+        self._lock = threading.Lock()
+        #: How many calls each namespace had left, and when.
+        self._left: MutableMapping[str, tuple[float, float]] = caches.bounded(most=_NAMESPACES)
+
+    def take(self, namespace: str, now: float) -> float:
+        """Takes one call; 0 when the budget covers it, else the seconds after which to ask again."""
+        with self._lock:
+            left, since = self._left.get(namespace, (self._at_once, now))
+            left = min(self._at_once, left + max(0.0, now - since) * self._per_second)
+            allowed = left >= 1
+            self._left[namespace] = (left - 1 if allowed else left, now)
+        return 0.0 if allowed else max(_PAUSE, (1 - left) / self._per_second)
 
 
 class Learned:
@@ -120,10 +148,13 @@ class Owners:
         above: ObjectMeta | None = pod.metadata
         while above is not None and above.owner_references:
             found = self._parent(above, pod.metadata.namespace)
-            problem = _knot(found, met, len(links)) if isinstance(found, OwnerLink) else found.why
-            if problem or not isinstance(found, OwnerLink):
-                gone = isinstance(found, _Absent) and found.gone
-                return OwnerChain(links=tuple(links), problem=problem, gone=gone)
+            if isinstance(found, _Absent):
+                return OwnerChain(links=tuple(links), problem=found.why, gone=found.gone)
+            if found.object.uid in met:
+                problem = f"{found.kind.kind} {found.name} owns itself through other objects"
+                return OwnerChain(links=tuple(links), problem=problem)
+            if len(links) >= DEEPEST:
+                return OwnerChain(links=tuple(links), problem=f"more than {DEEPEST} owners above each other")
             links.append(found)
             met.add(found.object.uid)
             above = found.object.metadata
@@ -148,7 +179,13 @@ class Owners:
         if not kind.named_by(reference):
             return _Absent(f"{_words(reference)} is of a version that the cluster does not serve")
         found = self._object(kind, reference, namespace)
-        return found if isinstance(found, _Absent) else _linked(kind, found)
+        if isinstance(found, _Absent):
+            return found
+        spec = kind_table.SPECS.get(kind)
+        if spec is None or not spec.owner:
+            return OwnerLink(kind=kind, object=found)
+        suspended, deadline = spec.suspended(found), spec.deadline(found)
+        return OwnerLink(kind=kind, object=found, speaks=True, suspended=suspended, deadline_seconds=deadline)
 
     def _object(self, kind: Kind[Object], reference: OwnerReference, namespace: str) -> Object | _Absent:
         held = self._heard.find(kind, namespace, reference.name) if kind in kind_table.WATCHED else None
@@ -160,21 +197,16 @@ class Owners:
         key = (kind.group, kind.kind, namespace, reference.name, reference.uid)
         known = self._memory.recall(key, now=now)
         if known is None:
-            self._may_read(namespace, now)
+            wait = self._reads.take(namespace, now)
+            if wait > 0:
+                asked = f"namespace {namespace} has had {self._limits.reads_at_once} owners read at once"
+                raise errors.TryLater(f"{asked}, and waits for further reads", retry_after=wait)
             known = self._read(kind, reference, namespace)
             good = self._limits.absent if isinstance(known, _Absent) else self._limits.found
             self._memory.keep(key, known, until=now + good)
             if isinstance(known, Job):
                 self._asked.keep((namespace, reference.name), known, until=now + good)
         return known
-
-    def _may_read(self, namespace: str, now: float) -> None:
-        """Counts one more read of this namespace; TryLater when its budget is used up."""
-        wait = self._reads.take(namespace, now)
-        if wait > 0:
-            budget = f"its budget of {self._limits.reads_at_once} reads of owners"
-            text = f"namespace {namespace} has used {budget}, and waits for further reads"
-            raise errors.TryLater(text, retry_after=wait)
 
     def _read(self, kind: Kind[Object], reference: OwnerReference, namespace: str) -> Object | _Absent:
         """Reads one owner from the server: the object, or why it could not be read."""
@@ -189,27 +221,6 @@ class Owners:
         if found.uid != reference.uid:
             return _Absent(f"{_words(reference)} does not exist any more: another object has its name", gone=True)
         return found
-
-
-def _linked(kind: Kind[Object], found: Object) -> OwnerLink:
-    """A link with what the row of its kind reads in the object."""
-    spec = kind_table.SPECS.get(kind)
-    if spec is None or not spec.owner:
-        return OwnerLink(kind=kind, object=found)
-    return OwnerLink(
-        kind=kind,
-        object=found,
-        speaks=True,
-        suspended=spec.suspended(found),
-        deadline_seconds=spec.deadline(found),
-    )
-
-
-def _knot(link: OwnerLink, met: set[str], depth: int) -> str:
-    """Why the chain ends at an owner that could be read; empty when it goes on."""
-    if link.object.uid in met:
-        return f"{link.kind.kind} {link.name} owns itself through other objects"
-    return f"more than {DEEPEST} levels of owners" if depth >= DEEPEST else ""
 
 
 def _words(reference: OwnerReference) -> str:

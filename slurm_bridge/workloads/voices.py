@@ -6,7 +6,7 @@ from typing import Any, Final
 
 from slurm_bridge.model import kinds, names
 from slurm_bridge.model.kinds import Kind
-from slurm_bridge.model.meta import Object, OwnerReference
+from slurm_bridge.model.meta import Object
 from slurm_bridge.model.pod import Pod
 from slurm_bridge.model.workload import Deadline, MemberLost, Root, Source, Workload
 from slurm_bridge.workloads.chain import OwnerChain, OwnerLink
@@ -21,11 +21,6 @@ _DIGITS = re.compile(r"[0-9]{1,9}", re.ASCII)
 def itself(pod: Pod) -> Root:
     """The workload that is this one incarnation of a pod."""
     return Root(kind=kinds.PODS.kind, namespace=pod.metadata.namespace, name=pod.metadata.name, uid=pod.uid)
-
-
-def made_by(child: Object, kind: Kind[Any]) -> OwnerReference | None:
-    """The reference to the controller of an object, where it is of this kind."""
-    return kind.maker_of(child)
 
 
 def controller(pod: Pod) -> Root | None:

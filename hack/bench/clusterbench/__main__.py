@@ -12,7 +12,7 @@ import sys
 from collections.abc import Mapping, Sequence
 
 from clusterbench import adapters, contestants, figures, gangs, idle_cost, report, testbed, turns
-from slurm_bridge.slurm.versions import WIRES
+from slurm_bridge.slurm.wire import WIRES
 
 PROJECT = pathlib.Path(__file__).resolve().parents[3]
 OUTPUT = PROJECT / "build" / "bench.json"

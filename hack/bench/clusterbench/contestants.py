@@ -17,7 +17,7 @@ from clusterbench import samples
 from clusterbench.testbed import Bed, until
 from localcluster import gomodules
 from localcluster.config import PROJECT
-from slurm_bridge.slurm.versions import WIRES
+from slurm_bridge.slurm.wire import WIRES
 
 #: The placeholders' user; not the token's own, which is root.
 USER = "slurm-bridge"

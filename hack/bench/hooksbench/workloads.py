@@ -73,7 +73,7 @@ def _wishes(number: int) -> Iterator[tuple[int, str, Any]]:
     yield 4, "node_selector", {"disk": ("hdd", "ssd")[number // 4 % 2]}
     yield 3, "tolerations", (Toleration(key="dedicated", value=("team", "other")[number // 3 % 2]),)
     yield 11, "topology_spread_constraints", (_spread(f"app-{number % world.APPS}"),)
-    yield 13, "ports", (ContainerPort(container_port=80, host_port=8000 + number % 50),)
+    yield 13, "ports", (ContainerPort(host_port=8000 + number % 50),)
 
 
 def _spec(

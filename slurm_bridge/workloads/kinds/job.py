@@ -17,13 +17,13 @@ from slurm_bridge.workloads.known import Known, Options
 
 def handles(pod: Pod) -> tuple[str, ...]:
     """The name of the Job."""
-    reference = voices.made_by(pod, kinds.JOBS)
+    reference = kinds.JOBS.maker_of(pod)
     return (reference.name,) if reference is not None else ()
 
 
 def claim(pod: Pod, known: Known, options: Options) -> Root | None:
     """A pod whose controller is a batch Job. A Job that is not known counts as one that does not ask for a gang."""
-    if voices.made_by(pod, kinds.JOBS) is None:
+    if kinds.JOBS.maker_of(pod) is None:
         return None
     job = _job(pod, known)
     if job is None or not _is_gang(job, options):
@@ -37,7 +37,7 @@ def gather(root: Root, members: Members, given: Given) -> Workload | Wait:
     chain = given.owners.resolve(pod)
     job = _job(pod, given.known)
     if job is None or not _is_gang(job, given.options):
-        reference = voices.made_by(pod, kinds.JOBS)
+        reference = kinds.JOBS.maker_of(pod)
         if reference is not None and chain.gone and not chain.links:
             text = f"Job {reference.name} of pod {pod.metadata.name} has been deleted; the pod will be deleted too"
             return Wait(reason="OwnerGone", message=text, retry_after=gangs.PROGRESS)
@@ -62,7 +62,7 @@ def _is_gang(job: Job, options: Options) -> bool:
 
 
 def _job(pod: Pod, known: Known) -> Job | None:
-    reference = voices.made_by(pod, kinds.JOBS)
+    reference = kinds.JOBS.maker_of(pod)
     job = known.find(kinds.JOBS, pod.metadata.namespace, reference.name) if reference is not None else None
     return job if job is not None and reference is not None and job.uid == reference.uid else None
 

@@ -14,11 +14,11 @@ A restart of a JobSet is another workload: its Jobs are made anew, with the numb
 """
 
 import enum
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from typing import Final
 
 from slurm_bridge.model import kinds, names
-from slurm_bridge.model.groups import Job, JobSet
+from slurm_bridge.model.groups import JobSet
 from slurm_bridge.model.meta import Manifest, Object
 from slurm_bridge.model.pod import Pod
 from slurm_bridge.model.verdict import Wait
@@ -89,11 +89,17 @@ def gather(root: Root, members: Members, given: Given) -> Workload | Wait:
         return gangs.missing(root)
     chosen = mode(found, given.options)
     if chosen is JobSetMode.PODS:
-        return _alone(pod, given)
+        job = kinds.JOBS.maker_of(pod)
+        return voices.alone(pod, given.owners.resolve(pod), job.name if job is not None else pod.metadata.name)
     part = _part(pod) if chosen is JobSetMode.PART else ""
-    size = _size(found, part, given.known.spent(root.namespace, known.run_of(pod, found.uid)))
+    # The pods of the spec wait at the same time, less what the Jobs of this run no longer need.
+    wanted = sum(one.pods for one in found.spec.replicated_jobs if part in ("", one.name))
+    spent = given.known.spent(root.namespace, known.run_of(pod, found.uid))
+    size = max(1, wanted - sum(one.spec.pods - one.pods_to_come for one in spent if part in ("", _part(one))))
+    # The name in messages says where pods cannot be there at the same time.
+    steps = " (they start one after the other, and setting workloads.jobset is gang)" if found.spec.in_steps else ""
     plan = gangs.GangPlan(
-        called=_called(root, found, part),
+        called=f"{part} of {root}" if part else f"{root}{steps}",
         job_name=f"{root.name}-{part}" if part else root.name,
         minimum=size,
         size=size,
@@ -106,21 +112,15 @@ def gather(root: Root, members: Members, given: Given) -> Workload | Wait:
     return gangs.whole(root, plan, members, given)
 
 
-def _alone(pod: Pod, given: Given) -> Workload:
-    chain = given.owners.resolve(pod)
-    job = voices.made_by(pod, kinds.JOBS)
-    return voices.alone(pod, chain, job.name if job is not None else pod.metadata.name)
-
-
 def _set(pod: Pod, known_: Known) -> Root | None:
     """The JobSet that the pod belongs to, by its own uid, or by its name while that JobSet is not known."""
-    reference, labels, namespace = voices.made_by(pod, kinds.JOBS), pod.metadata.labels, pod.metadata.namespace
+    reference, labels, namespace = kinds.JOBS.maker_of(pod), pod.metadata.labels, pod.metadata.namespace
     name = labels.get(names.LABEL_JOBSET_NAME, "")
     if reference is None or not name:
         return None
     uid, job = labels.get(names.LABEL_JOBSET_UID, ""), known_.find(kinds.JOBS, namespace, reference.name)
     if job is not None and job.uid == reference.uid:
-        above = voices.made_by(job, _KIND)
+        above = _KIND.maker_of(job)
         if above is None or above.name != name:
             return None
         uid = above.uid
@@ -135,13 +135,6 @@ def _find(set_: Root, known_: Known) -> JobSet | None:
     return found if found is not None and found.uid == set_.uid else None
 
 
-def _size(found: JobSet, part: str, spent: Sequence[Job]) -> int:
-    """How many pods wait at the same time: those of the spec, less what the Jobs of this run no longer need."""
-    wanted = sum(one.pods for one in found.spec.replicated_jobs if part in ("", one.name))
-    done = sum(one.spec.pods - one.pods_to_come for one in spent if part in ("", _part(one)))
-    return max(1, wanted - done)
-
-
 def _deadline(found: JobSet, part: str) -> Deadline | None:
     """The longest deadline of its Jobs, where each has one: the gang ends as a whole, and no member ends early."""
     jobs = [one for one in found.spec.replicated_jobs if part in ("", one.name)]
@@ -150,14 +143,6 @@ def _deadline(found: JobSet, part: str) -> Deadline | None:
     if not limits or len(limits) < len(seconds):
         return None
     return Deadline(seconds=max(limits), subject=f"the Jobs of JobSet {found.metadata.namespace}/{found.metadata.name}")
-
-
-def _called(root: Root, found: JobSet, part: str) -> str:
-    """The name in messages; it says where pods cannot be there at the same time."""
-    if part:
-        return f"{part} of {root}"
-    never = " (they start one after the other, and setting workloads.jobset is gang)" if found.spec.in_steps else ""
-    return f"{root}{never}"
 
 
 def _part(marked: Object) -> str:

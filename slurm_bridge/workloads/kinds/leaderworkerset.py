@@ -37,7 +37,7 @@ def claim(pod: Pod, known: Known, _options: Options) -> Root | None:
     """A pod with the labels of a set that a StatefulSet has made; a copy of such a pod is a pod of its own."""
     labels, namespace = pod.metadata.labels, pod.metadata.namespace
     name, group = labels.get(names.LABEL_LWS_NAME, ""), labels.get(names.LABEL_LWS_GROUP, "")
-    if not (name and group and voices.made_by(pod, kinds.STATEFULSETS) and known.served(_KIND)):
+    if not (name and group and kinds.STATEFULSETS.maker_of(pod) and known.served(_KIND)):
         return None
     found = known.find(_KIND, namespace, name)
     uid = found.uid if found is not None else f"{_KIND.kind}:{namespace}/{name}"
@@ -52,7 +52,10 @@ def gather(root: Root, members: Members, given: Given) -> Workload | Wait:
         return gangs.missing(root)
     pod = members.any()
     group, part = pod.metadata.labels.get(names.LABEL_LWS_GROUP, ""), _part(pod) if _in_steps(found) else ""
-    size = _size(pod, found, part)
+    # The size that the pod was made for: while an update rolls, groups of the old and the new size exist.
+    made_for = voices.number(pod.metadata.annotations.get(names.ANNOTATION_LWS_SIZE))
+    size = made_for or found.spec.leader_worker_template.size
+    size = max(1, {_LEADER: 1, _WORKERS: size - 1}.get(part, size))
     stays = found.spec.leader_worker_template.restart_policy in _STAY
     plan = gangs.GangPlan(
         called=f"group {group} of {root}",
@@ -72,13 +75,6 @@ def _in_steps(found: LeaderWorkerSet) -> bool:
 
 def _part(pod: Pod) -> str:
     return _LEADER if pod.metadata.labels.get(names.LABEL_LWS_WORKER) == "0" else _WORKERS
-
-
-def _size(pod: Pod, found: LeaderWorkerSet, part: str) -> int:
-    """The size that the pod was made for: while an update rolls, groups of the old and the new size exist."""
-    made_for = voices.number(pod.metadata.annotations.get(names.ANNOTATION_LWS_SIZE))
-    size = made_for or found.spec.leader_worker_template.size
-    return max(1, {_LEADER: 1, _WORKERS: size - 1}.get(part, size))
 
 
 def makes(found: LeaderWorkerSet, manifest: Manifest) -> Iterable[ChildDraft]:

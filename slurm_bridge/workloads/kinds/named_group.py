@@ -58,13 +58,10 @@ def gather(root: Root, members: Members, given: Given) -> Workload | Wait:
         suspended=voices.suspended(chain),
     )
     found = gangs.whole(root, plan, members, given)
-    return _agreed(found, size) if isinstance(found, Workload) else found
-
-
-def _agreed(workload: Workload, size: int) -> Workload | Wait:
-    """The workload, unless its pods name different sizes: a guess could start half of a group."""
-    other = next((pod for pod in workload.pods if _size(pod) != size), None)
-    return workload if other is None else _unknown(workload.root, other, f", another pod says {size}")
+    # Where its pods name different sizes, a guess could start half of a group.
+    gathered = found.pods if isinstance(found, Workload) else ()
+    other = next((one for one in gathered if _size(one) != size), None)
+    return found if other is None else _unknown(root, other, f", another pod says {size}")
 
 
 def _proper(name: str) -> bool:

@@ -442,6 +442,6 @@ class TestInformer:
             cluster.delete(kinds.LEASES, before)
             old, new = heard.get(timeout=10)
             assert (old and old.uid, new) == (before.uid, None)
-            assert [item.uid for item in informer.store.snapshot().items] == [after.uid]
+            assert [item.uid for item in informer.store.all()] == [after.uid]
         finally:
             informer.stop()

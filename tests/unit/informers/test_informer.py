@@ -71,7 +71,7 @@ def test_handlers_in_order(make: Make) -> None:
     informer.start()
     assert informer.store.wait_synced(wait.PATIENCE)
     assert heard == ["first", "second"]
-    assert informer.counters.lists == 1
+    assert informer.numbers().lists == 1
 
 
 def test_stopped_before_started(make: Make) -> None:

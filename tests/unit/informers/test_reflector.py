@@ -40,7 +40,7 @@ class World:
         """A new reflector, for another handler or clock."""
         subject = ReflectorSubject(cluster=self.cluster, kind=kinds.NAMESPACES)
         handler = handler or self._told
-        self.reflector = Reflector(subject, self.store, handler=handler, clock=self.clock, dice=HighDice())
+        self.reflector = Reflector(subject, self.store, handlers=(handler,), clock=self.clock, dice=HighDice())
 
     def _told(self, old: Object | None, new: Object | None) -> None:
         item = new or old
@@ -67,7 +67,7 @@ def test_list_then_watch(world: World, cluster: Cluster) -> None:
     assert world.run() == 0
     assert world.told == [("a", "new"), ("b", "new"), ("a", "gone")]
     assert cluster.since == ["5"]
-    assert [item.metadata.name for item in world.store.snapshot().items] == ["b"]
+    assert [item.metadata.name for item in world.store.all()] == ["b"]
 
 
 def test_watch_goes_on_from_the_last_version(world: World, cluster: Cluster) -> None:

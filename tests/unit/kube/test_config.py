@@ -8,7 +8,7 @@ import yaml
 from slurm_bridge import errors
 from slurm_bridge.kube import config
 from slurm_bridge.runtime.clock import SystemClock
-from slurm_bridge.runtime.http.messages import HttpLimits
+from slurm_bridge.runtime.http.messages import HttpAnswer, HttpLimits
 
 SECRET = "s3cr3t-t0k3n"
 
@@ -47,7 +47,7 @@ def test_token_file_is_read_again(tmp_path: Path) -> None:
     access = config.from_kubeconfig(write(tmp_path / "k", user={"tokenFile": str(token)}))
     assert access.headers() == {"authorization": "Bearer one"}
     token.write_text("two\n")
-    access.renew()
+    assert access.renewed(HttpAnswer(status=401, body=b""), {})
     assert access.headers() == {"authorization": "Bearer two"}
 
 
@@ -141,7 +141,7 @@ def test_in_cluster(tmp_path: Path) -> None:
     access = config.in_cluster(folder=tmp_path, environ=service_account(tmp_path))
     assert access.headers()["authorization"].lower() == "bearer one"
     (tmp_path / "token").write_text("two\n")
-    access.renew()
+    assert access.renewed(HttpAnswer(status=401, body=b""), {})
     assert access.headers()["authorization"].lower() == "bearer two"
 
 
@@ -151,7 +151,7 @@ def test_token_vanishes(tmp_path: Path) -> None:
     access = config.in_cluster(folder=tmp_path, environ=service_account(tmp_path))
     (tmp_path / "token").unlink()
     with pytest.raises(errors.BadConfiguration, match="service account"):
-        access.renew()
+        assert access.renewed(HttpAnswer(status=401, body=b""), {})
 
 
 def test_no_address(tmp_path: Path) -> None:

@@ -1,7 +1,7 @@
 import contextlib
 import socket
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 
 import pytest
 
@@ -23,8 +23,10 @@ class Credentials(config.Access):
 
     asked = 0
 
-    def renew(self) -> None:
-        self.asked += 1
+    def renewed(self, answer: messages.HttpAnswer, sent: Mapping[str, str]) -> bool:
+        renewed = super().renewed(answer, sent)
+        self.asked += renewed
+        return renewed
 
 
 def to(url: str, limits: messages.HttpLimits = LIMITS) -> transport.Transport:

@@ -7,6 +7,7 @@ import msgspec
 import pytest
 
 from slurm_bridge import ports
+from slurm_bridge.model import texts
 from slurm_bridge.model.pod import Pod
 from slurm_bridge.overlays.fenced import FencedCluster
 from slurm_bridge.sim import faults
@@ -141,7 +142,7 @@ def test_long_words_are_shortened(desk: Desk) -> None:
     desk.write_all()
     shown = desk.shown()
     assert shown is not None
-    assert len(shown.message or "") == conditions.MOST_MESSAGE
+    assert len(shown.message or "") == texts.MOST
 
 
 def test_it_runs_until_it_is_stopped(desk: Desk) -> None:

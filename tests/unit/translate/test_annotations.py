@@ -164,7 +164,7 @@ def test_s1_keys_that_speak_for_somebody_else_are_guarded() -> None:
 @pytest.mark.parametrize("row", annotations.ANNOTATIONS, ids=lambda row: row.key)
 def test_every_example_is_a_good_value(row: annotations.AnnotationRow) -> None:
     """What the documentation shows works."""
-    assert annotations.check("Pod a/b", {row.annotation: row.example.strip('"')}) == ()
+    assert annotations.read("Pod a/b", {row.annotation: row.example.strip('"')})[1] == ()
 
 
 @pytest.mark.parametrize(("key", "text", "value"), GOOD)
@@ -201,13 +201,13 @@ def test_the_largest_priority_is_sent_as_the_largest_that_slurm_can_hold() -> No
 )
 def test_a_mistyped_key_is_told_with_the_one_that_was_meant(typo: str, meant: str) -> None:
     """Ignored, it would run the job somewhere else than the user thinks."""
-    (problem,) = annotations.check("Pod a/b", {names.JOB_PREFIX + typo: "x"})
+    (problem,) = annotations.read("Pod a/b", {names.JOB_PREFIX + typo: "x"})[1]
     assert problem == f'Pod a/b: annotation {names.JOB_PREFIX}{typo}="x": unknown key, did you mean {meant}?'
 
 
 def test_a_key_that_resembles_none_is_told_with_all_there_are() -> None:
     """Every one of them."""
-    (problem,) = annotations.check("Pod a/b", keys(zzzzzz="1"))
+    (problem,) = annotations.read("Pod a/b", keys(zzzzzz="1"))[1]
     assert all(key in problem for key in PROMISED)
 
 
@@ -224,16 +224,19 @@ def test_annotations_of_others_are_not_ours_to_read() -> None:
 
 def test_all_problems_of_an_object_are_told_at_once() -> None:
     """A user submits once to learn of all mistakes."""
-    problems = annotations.check("Pod a/b", keys(timelimit="0", max_nodes="x", foo="1", min_nodes="2", gres="gpu:0"))
+    problems = annotations.read("Pod a/b", keys(timelimit="0", max_nodes="x", foo="1", min_nodes="2", gres="gpu:0"))[1]
     assert len(problems) == 4
 
 
 def test_fewer_nodes_allowed_than_needed_is_a_contradiction() -> None:
     """Both are named."""
-    (problem,) = annotations.check("Job a/b", keys(min_nodes="3", max_nodes="2"))
+    said, wrong = annotations.read("Job a/b", keys(min_nodes="3", max_nodes="2"))
+    assert wrong == ()
+    (problem,) = annotations.contradictions({one.row.key: one for one in said})
     assert 'min-nodes="3"' in problem
     assert 'max-nodes="2"' in problem
-    assert annotations.check("Job a/b", keys(min_nodes="2", max_nodes="2")) == ()
+    said, _ = annotations.read("Job a/b", keys(min_nodes="2", max_nodes="2"))
+    assert tuple(annotations.contradictions({one.row.key: one for one in said})) == ()
 
 
 def test_a_message_has_an_end() -> None:

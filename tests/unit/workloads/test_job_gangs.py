@@ -14,7 +14,7 @@ from slurm_bridge.model.meta import ObjectMeta
 from slurm_bridge.model.pod import Pod
 from slurm_bridge.model.verdict import Wait
 from slurm_bridge.model.workload import Deadline, Gang, Root, Workload
-from slurm_bridge.workloads import base, known
+from slurm_bridge.workloads import base, gangs, known
 from slurm_bridge.workloads.known import Options
 from tests.unit.workloads.heard import GANG, NO_GANG, Heard, Members, indexed, reference
 from tests.unit.workloads.sets import jobset, of_jobset, part
@@ -205,7 +205,7 @@ def test_ranks_follow_the_numbers_that_members_count_themselves_by(order: list[i
     world = Heard()
     pods = [world.pod(f"web-{number}") for number in order]
     first = world.pod("zzz", annotations=indexed(3))
-    ranked = sorted([*pods, first], key=base.rank)
+    ranked = sorted([*pods, first], key=gangs.rank)
     assert [pod.metadata.name for pod in ranked] == ["zzz", *(f"web-{number}" for number in range(12))]
 
 
@@ -214,7 +214,7 @@ def test_names_without_a_number_come_last_by_the_alphabet(name: str) -> None:
     """A suffix of letters is no number."""
     assert re.search(r"-\d{1,9}$", name) is None
     world = Heard()
-    ranked = sorted([world.pod(name), world.pod("a-1"), world.pod("zzzz")], key=base.rank)
+    ranked = sorted([world.pod(name), world.pod("a-1"), world.pod("zzzz")], key=gangs.rank)
     assert [pod.metadata.name for pod in ranked] == ["a-1", *sorted([name, "zzzz"])]
 
 

@@ -12,7 +12,6 @@ from slurm_bridge.model.meta import ObjectMeta
 from slurm_bridge.sim import faults
 from slurm_bridge.sim.kube import access, resources
 from slurm_bridge.workloads import chain, owners
-from slurm_bridge.workloads.namespace_budget import NamespaceBudget
 from tests.unit.workloads.heard import Heard
 from tests.unit.workloads.owned import QUEUES, Family, reference
 
@@ -199,7 +198,7 @@ def test_an_answer_is_good_for_a_while(family: Family) -> None:
     assert family.line.faults.count(method="GET", target="replicasets/r") == 1
     family.kube.merge(kinds.REPLICASETS, ("default", "r"), {"metadata": {"annotations": {"queue": "b"}}})
     family.clock.advance(owners.OwnerLimits().found)
-    assert reader.resolve(pod).links[0].annotations == {"queue": "b"}
+    assert reader.resolve(pod).links[0].object.metadata.annotations == {"queue": "b"}
 
 
 def test_an_absent_owner_is_remembered_for_a_shorter_while(family: Family) -> None:
@@ -274,7 +273,7 @@ def test_a_namespace_that_has_used_up_its_reads_waits_and_others_do_not(family: 
 
 def test_a_budget_is_of_each_namespace_and_fills_with_time() -> None:
     """Two calls at once, one more each second."""
-    budget = NamespaceBudget(at_once=2, per_second=1)
+    budget = owners.NamespaceBudget(at_once=2, per_second=1)
     assert [budget.take("a", 0.0) > 0 for _ in range(3)] == [False, False, True]
     assert budget.take("b", 0.0) == 0
     assert budget.take("a", 1.0) == 0

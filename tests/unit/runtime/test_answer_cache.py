@@ -3,7 +3,7 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from slurm_bridge.workloads.answer_cache import AnswerCache
+from slurm_bridge.runtime.caches import AnswerCache
 
 
 def test_an_answer_is_recalled_until_its_time() -> None:
