@@ -46,15 +46,12 @@ def _order(place: str) -> tuple[str, int]:
 
 def _problem(given: Sequence[SettingsSource], error: Any) -> ConfigurationProblem:
     path = tuple(step for step in error["loc"] if step != "[key]")
-    message, place, key = _SAID.get(error["type"], _said)(error, path), sources.place(given, path), _spelled(path)
+    message, place = _SAID.get(error["type"], _said)(error, path), sources.place(given, path)
+    # `hooks[2].name`
+    text = "".join(f"[{step}]" if isinstance(step, int) else f".{step}" for step in path)
+    key = text.removeprefix(".") or "the whole"
     # A flag's place is its key already.
     return ConfigurationProblem(place=place, message=message if place.endswith(f" {key}") else f"{key}: {message}")
-
-
-def _spelled(path: Path) -> str:
-    """`hooks[2].name`."""
-    text = "".join(f"[{step}]" if isinstance(step, int) else f".{step}" for step in path)
-    return text.removeprefix(".") or "the whole"
 
 
 def _unknown(_: Any, path: Path) -> str:

@@ -115,7 +115,15 @@ class QueueAdministration:
             caller = self._caller(token)
             if isinstance(caller, Reply):
                 return caller
-            reply = self._allowed(caller, queues) or answer(request, queues)
+            if queues.may(caller.name, caller.groups):
+                reply = answer(request, queues)
+            else:
+                # The answer does not show the list of administrators.
+                words = (
+                    f"{caller.name} does not administer the queues: "
+                    f"adminacl of root names neither this user nor one of its groups"
+                )
+                reply = _said(_S.FORBIDDEN, "Forbidden", words)
         told = logger.bind(caller=caller.name, client=request.client)
         told.info("queues, {}: {} {}", what, reply.status.value, reply.status.phrase)
         return reply
@@ -140,16 +148,6 @@ class QueueAdministration:
             logger.warning("the token of a caller could not be reviewed: {}", error)
             return refusals.unreviewed(error, "deploy/submission")
         return caller or callers.unknown("the Kubernetes cluster does not accept this token")
-
-    def _allowed(self, caller: Caller, queues: Queues) -> Reply | None:
-        """None if the user administers the queues. The answer does not show the list of administrators."""
-        if queues.may(caller.name, caller.groups):
-            return None
-        words = (
-            f"{caller.name} does not administer the queues: "
-            f"adminacl of root names neither this user nor one of its groups"
-        )
-        return _said(_S.FORBIDDEN, "Forbidden", words)
 
     def _config(self, _: Request, queues: Queues) -> Reply:
         refusal = self._backend.refusal()

@@ -40,7 +40,9 @@ def of(error: errors.BridgeError, namespace: str, name: str) -> Reply:
     about = {"namespace": namespace, "name": name}
     for made, status, reason in _SAID:
         if isinstance(error, made):
-            return _reply(status, _reason(error, reason), str(error), about)
+            # The API server may have given a reason of its own.
+            given = error.reason if isinstance(error, errors.Disagreement) else ""
+            return _reply(status, given or reason, str(error), about)
     if may_have_happened(error):
         words = f"pod {namespace}/{name} may have been created: look for it before you submit it again ({error})"
         return _reply(_S.GATEWAY_TIMEOUT, "Unknown", words, about)
@@ -78,11 +80,6 @@ def unreviewed(error: errors.BridgeError, component: str) -> Reply:
         words = f"the bridge may not review tokens: its administrator has to apply {component}"
         return _reply(_S.INTERNAL_SERVER_ERROR, "Misconfigured", words)
     return later("the token could not be reviewed; nothing was done", _wish(error))
-
-
-def _reason(error: errors.BridgeError, otherwise: str) -> str:
-    """The reason of the API server, if it gave one."""
-    return (error.reason if isinstance(error, errors.Disagreement) else "") or otherwise
 
 
 def _wish(error: errors.BridgeError) -> float:

@@ -78,12 +78,13 @@ class PodSubmissionApi:
 
     def routes(self) -> Routes:
         """The routes for the web server."""
-        return {PODS: self._counted}
 
-    def _counted(self, request: Request) -> Reply:
-        reply = self._answer(request)
-        self._backend.count(reply.status)
-        return reply
+        def counted(request: Request) -> Reply:
+            reply = self._answer(request)
+            self._backend.count(reply.status)
+            return reply
+
+        return {PODS: counted}
 
     def _answer(self, request: Request) -> Reply:
         token = callers.bearer(request)
