@@ -148,12 +148,10 @@ def _wanted(pod: Pod, request: JobRequest) -> _Wanted:
     return tuple(found)
 
 
-def _requested(pod: Pod) -> Mapping[str, int]:
+@ByPod
+def requested(pod: Pod) -> Mapping[str, int]:
+    """What a pod asks for in all, in the units of columns."""
     return MappingProxyType({name: units(name, amount) for name, amount in resources.requests_of(pod).items()})
-
-
-#: What a pod asks for in all, in the units of columns.
-requested: ByPod[Mapping[str, int]] = ByPod(_requested)
 
 
 def _slurm(name: str) -> Callable[[SlurmNode | None], int] | None:

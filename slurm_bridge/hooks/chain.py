@@ -217,7 +217,9 @@ class Chain:
             raise Stopped(reached)
         within = usable_nodes.within(sets, reached)
         if not within:
-            raise Stopped(_nowhere(session))
+            # In the workload's own words; sets and domains are nothing that its user knows of.
+            wanted = f": {'; '.join(session.wanted)}" if session.wanted else ""
+            raise Stopped(Wait(reason=explain.UNSCHEDULABLE, message=f"unschedulable on cluster{wanted}"))
         ranking = plans.ranked(session, ask, settled.request, rated, self._rooms)
         course = attempts.course(within, ranking, reached, self._around.limits, previous)
         course = self._bounded(course, settled, session.snapshot, reached, previous)
@@ -283,12 +285,6 @@ class Chain:
             form=settled.form,
             told=settled.told,
         )
-
-
-def _nowhere(session: Session) -> Wait:
-    """In the workload's own words; sets and domains are nothing that its user knows of."""
-    wanted = f": {'; '.join(session.wanted)}" if session.wanted else ""
-    return Wait(reason=explain.UNSCHEDULABLE, message=f"unschedulable on cluster{wanted}")
 
 
 def asked(workload: Workload, translated: Translated) -> Ask:

@@ -121,7 +121,8 @@ def layer(outer: NodeSet, answer: Subsets) -> tuple[NodeSet, ...]:
 
 
 def _within(outer: NodeSet, inner: NodeSet) -> NodeSet:
-    nodes = _both(outer.nodes, inner.nodes)
+    # Identity first: the last set is often all there is, which may be thousands.
+    nodes = outer.nodes if inner.nodes is outer.nodes else outer.nodes & inner.nodes
     if not (outer.name or outer.required or outer.parts or inner.parts) and len(nodes) == len(inner.nodes):
         # The outer set is all nodes: no hook has narrowed it.
         return inner
@@ -132,11 +133,6 @@ def _within(outer: NodeSet, inner: NodeSet) -> NodeSet:
         required=outer.required or inner.required,
         parts=_parts(outer, inner),
     )
-
-
-def _both(outer: Nodes, inner: Nodes) -> Nodes:
-    """Identity first: the last set is often all there is, which may be thousands."""
-    return outer if inner is outer else outer & inner
 
 
 def _parts(outer: NodeSet, inner: NodeSet) -> tuple[Nodes, ...]:
@@ -162,12 +158,8 @@ class Result:
     sets: Sequence[NodeSet]
 
     def __str__(self) -> str:
-        return f"Result of {self.name} logic is {names(self.sets)}"
-
-
-def names(sets: Iterable[NodeSet]) -> str:
-    """`[Node1, Node2], [Node3]`."""
-    return ", ".join(f"[{', '.join(sorted(one.nodes))}]" for one in sets)
+        sets = ", ".join(f"[{', '.join(sorted(one.nodes))}]" for one in self.sets)
+        return f"Result of {self.name} logic is {sets}"
 
 
 def merge(ask: Ask, given: Mapping[str, Any], source: str) -> Ask:

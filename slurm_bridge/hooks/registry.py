@@ -117,7 +117,8 @@ def _hook(config: HookConfig, offered: Mapping[str, Any], around: ChainServices)
             behind = (around.services_of(config.name),) if getattr(builder, "services", False) else ()
             hook = _made(builder, config.options, *behind)
     except pydantic.ValidationError as error:
-        wrong = "\n".join(f"hook {config.name}: {_place(row['loc'])}: {row['msg']}" for row in error.errors())
+        places = [(".".join(["options", *map(str, row["loc"])]), row["msg"]) for row in error.errors()]
+        wrong = "\n".join(f"hook {config.name}: {place}: {message}" for place, message in places)
         raise Unusable(wrong) from error
     except Exception as error:  # foreign code: whatever its import or constructor raises makes only it unusable
         raise Unusable(f"hook {config.name}: cannot be built: {type(error).__name__}: {error}") from error
@@ -146,10 +147,6 @@ def _unknown(name: str, known: list[str]) -> str:
 def _made(builder: Builder, options: Mapping[str, Any], *behind: HookServices) -> object:
     model = getattr(builder, "Options", None)
     return builder(options if model is None else model.model_validate(dict(options)), *behind)
-
-
-def _place(where: Iterable[int | str]) -> str:
-    return ".".join(["options", *map(str, where)])
 
 
 def _check(name: str, hook: object) -> None:

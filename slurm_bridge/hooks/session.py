@@ -220,26 +220,25 @@ class Session(Pass):
             if not answer.value.relevant:
                 log.debug(f"{name} logic is not relevant")
             inner = combined.layer(outer, answer.value)
-            self._keep(name, answer.value)
+            said: base.Subsets = answer.value
+            if said.memo:
+                # Of a hook that divides several sets the first memo counts: it is asked about each of them alike.
+                self.memos.setdefault(name, said.memo)
+            self.wanted.update(dict.fromkeys(said.wanted))
+            self.shifting = self.shifting or said.moving
+            count = f"{len(said.sets)} subsets" if said.relevant else "not relevant"
             self._say(
                 hook,
                 HookPhase.SUBSET,
                 answer,
                 (len(outer.nodes), combined.covered(outer, inner)),
                 audience=Audience.OPERATOR,
-                reason=_divided(answer.value),
+                reason=f"{count}; {said.note}" if said.note else count,
             )
             found += inner
         log.debug(f"Result of {name} logic is {len(found)} subsets")
         log.trace(combined.Result(name, tuple(found)))
         return tuple(found)
-
-    def _keep(self, name: str, said: base.Subsets) -> None:
-        """Of a hook that divides several sets the first memo counts: it is asked about each of them alike."""
-        if said.memo:
-            self.memos.setdefault(name, said.memo)
-        self.wanted.update(dict.fromkeys(said.wanted))
-        self.shifting = self.shifting or said.moving
 
     def _note(self, hook: Hook, phase: HookPhase, answer: HookAnswer) -> None:
         self._say(hook, phase, answer, audience=answer.value.audience)
@@ -267,9 +266,3 @@ class Session(Pass):
         seconds: float = 0.0,
     ) -> None:
         self.lines.append(Line(name, phase, *counts, reason, seconds * 1000, audience, self.members))
-
-
-def _divided(said: base.Subsets) -> str:
-    """For operators."""
-    count = f"{len(said.sets)} subsets" if said.relevant else "not relevant"
-    return f"{count}; {said.note}" if said.note else count

@@ -124,9 +124,8 @@ class Strand:
     def column(self, records: Sequence[Any], name: _Name, of: Callable[[Any], Any]) -> Any:
         """The column over these records, which are those of the step: codes or whole numbers, as its name says."""
         known = self._known.get(name)
-        return known if known is not None else self._make(records, name, of)
-
-    def _make(self, records: Sequence[Any], name: _Name, of: Callable[[Any], Any]) -> Coded[Any] | Whole:
+        if known is not None:
+            return known
         made = self.past.column(records, self.step, name, of)
         if len(self._known) >= MOST_COLUMNS:
             self._known = {}
