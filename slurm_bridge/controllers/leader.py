@@ -83,8 +83,10 @@ class Election:
     def step(self) -> None:
         """Renews the lease or takes a free one, then calls `on_started` or `on_lost` after a change."""
         with self._lock:
-            if not self._released:
-                self._try()
+            mine = self._mine()
+            # What we wrote last is probably still there: one call is enough, and the precondition fails when it is not.
+            if not self._released and (mine is None or not self._attempt("renewed", lambda: self._take(mine))):
+                self._attempt("taken", self._look)
         self._tell()
 
     def run(self, stop: threading.Event) -> None:
@@ -102,12 +104,6 @@ class Election:
             if mine is not None:
                 self._attempt("released", lambda: self._write(mine, self._spec(mine, holder="")))
         self._tell()
-
-    def _try(self) -> None:
-        mine = self._mine()
-        # What we wrote last is probably still there: one call is enough, and the precondition fails when it is not.
-        if mine is None or not self._attempt("renewed", lambda: self._take(mine)):
-            self._attempt("taken", self._look)
 
     def _mine(self) -> Lease | None:
         """The lease as we remember it, if we hold it."""

@@ -4,7 +4,6 @@ import dataclasses
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from slurm_bridge.hooks.attempts import Attempt
 from slurm_bridge.hooks.base import Nodes
 from slurm_bridge.hooks.chain import Plan
 from slurm_bridge.model import hostlist
@@ -28,21 +27,17 @@ def tries(plan: Plan) -> tuple[NodeAttempt, ...]:
     """The attempts that take time; empty if there is only one."""
     every = plan.course.attempts
     found = tuple(
-        _try(number, attempt, now=number == plan.state.attempt)
+        NodeAttempt(
+            number=number + 1,
+            name=attempt.name or "best nodes",
+            nodes=attempt.nodes,
+            seconds=attempt.window_seconds,
+            now=number == plan.state.attempt,
+        )
         for number, attempt in enumerate(every)
         if attempt.window_seconds != 0
     )
     return found if len(found) > 1 else ()
-
-
-def _try(number: int, attempt: Attempt, *, now: bool) -> NodeAttempt:
-    return NodeAttempt(
-        number=number + 1,
-        name=attempt.name or "best nodes",
-        nodes=attempt.nodes,
-        seconds=attempt.window_seconds,
-        now=now,
-    )
 
 
 def lines(found: Sequence[NodeAttempt]) -> Iterator[str]:

@@ -13,7 +13,6 @@ from slurm_bridge.explain.context import Inquiry
 from slurm_bridge.hooks import evictions
 from slurm_bridge.hooks.evictions import Preempts, Proposal
 from slurm_bridge.mirror.table import Table
-from slurm_bridge.model.job import JobView
 from slurm_bridge.model.placeholder import Placeholder
 from slurm_bridge.model.pod import Pod
 from slurm_bridge.model.workload import Root
@@ -111,7 +110,7 @@ def _table(servers: Servers, cluster: str) -> Table:
     table = Table(lambda _: None)
     for view in servers.slurm.jobs():
         if view.owner is not None and view.owner.cluster == cluster:
-            table.put(_placeholder(view))
+            table.put(Placeholder(job_id=view.job_id, owner=view.owner, state=view.state, since=_LONG_AGO, view=view))
     return table
 
 
@@ -125,11 +124,6 @@ def _pod_index(scene: ClusterView, members: Sequence[Pod], claim: Claim, root: R
         pod_index.put(None, pod)
         pod_index.move(pod.uid, root)
     return pod_index
-
-
-def _placeholder(view: JobView) -> Placeholder:
-    assert view.owner is not None
-    return Placeholder(job_id=view.job_id, owner=view.owner, state=view.state, since=_LONG_AGO, view=view)
 
 
 def _name(pod: Pod) -> str:
