@@ -3,12 +3,11 @@
 from collections.abc import Mapping
 
 from slurm_bridge.cluster.outside import Outside
-from slurm_bridge.cluster.snapshot import ClusterSnapshot
 from slurm_bridge.hooks import base, combined, explain, honoured_demands
-from slurm_bridge.hooks.base import Ask, Audience, Denied, HookPhase, Matrix, Mode, Nodes, NodeSet, Scores
+from slurm_bridge.hooks.base import Ask, Audience, Denied, HookPhase, Nodes, NodeSet, Scores
 from slurm_bridge.hooks.calls import Hook, HookAnswer, HookFailed, OnError
 from slurm_bridge.hooks.explain import Line
-from slurm_bridge.hooks.pass_context import Layers, Pass, Stopped
+from slurm_bridge.hooks.pass_context import Pass, Stopped
 from slurm_bridge.model.pod import Pod
 from slurm_bridge.model.verdict import Reject, Wait
 from slurm_bridge.model.workload import Workload
@@ -23,33 +22,7 @@ RETRY_SECONDS = 60.0
 class Session(Pass):
     """See `base.Session`, which is what hooks see of it."""
 
-    __slots__ = ("denied", "lines", "matrices", "members", "memos", "partial", "retry_after", "shifting", "wanted")
-
-    def __init__(
-        self,
-        layers: Layers,
-        snapshot: ClusterSnapshot,
-        *,
-        now: float,
-        mode: Mode = Mode.REAL,
-        attempt: int | None = None,
-        memos: Mapping[str, str] | None = None,
-    ) -> None:
-        super().__init__(layers, snapshot, now=now, mode=mode, attempt=attempt, memos=memos)
-        self.lines: list[Line] = []
-        self.denied: list[Denied] = []
-        #: How the scores came about, by hook.
-        self.matrices: dict[str, Matrix] = {}
-        #: The pod that the next lines are about, "" for the whole workload.
-        self.members = ""
-        #: Some nodes are not looked at, and when others would be.
-        self.partial = False
-        self.retry_after: float | None = None
-        #: What hooks want to be told of their sets next time, what the sets are about for the user, and whether they
-        #: depend on what runs.
-        self.memos: dict[str, str] = {}
-        self.wanted: dict[str, None] = {}
-        self.shifting = False
+    __slots__ = ()
 
     @property
     def moving(self) -> bool:
