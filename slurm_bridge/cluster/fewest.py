@@ -19,7 +19,7 @@ nodes that have changed.
 
 import dataclasses
 import functools
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from fractions import Fraction
 
 import numpy as np
@@ -106,7 +106,10 @@ class Fewest:
         self, named: str | None, eligible: Nodes, task: TaskNeed, tasks: int, snapshot: ClusterSnapshot
     ) -> int | None:
         """Of several partitions the one in which it takes the fewest."""
-        partitions = list(_open(named, snapshot.partitions))
+        names = {name.strip() for name in named.split(",")} if named else None
+        opened = (one for one in snapshot.partitions if "UP" in one.states)
+        # None where the job names none and the default one is not known.
+        partitions = [one for one in opened if (one.default if names is None else one.name in names)]
         if not partitions:
             return None
         columns = snapshot.columns
@@ -145,14 +148,6 @@ def takes(node: SlurmNode) -> bool:
 def _inside(snapshot: ClusterSnapshot, columns: NodeColumns, partition: Partition) -> Mask:
     by_slurm = snapshot.by_slurm
     return columns.mask([by_slurm[name] for name in partition.nodes if name in by_slurm])
-
-
-def _open(named: str | None, partitions: Iterable[Partition]) -> Iterator[Partition]:
-    """The partitions of the job; none where it names none and the default one is not known."""
-    names = {name.strip() for name in named.split(",")} if named else None
-    for one in partitions:
-        if "UP" in one.states and (one.default if names is None else one.name in names):
-            yield one
 
 
 def task_of(alike: Sequence[Shape]) -> TaskNeed:

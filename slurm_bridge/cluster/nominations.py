@@ -1,6 +1,6 @@
 """Pods that have been promised a node and are not on it yet: other pods there have to leave room for them."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from types import MappingProxyType
 
 from slurm_bridge.model.pod import Pod
@@ -32,17 +32,13 @@ class Nominations:
         self._pods.pop(uid, None)
         if promised is not None:
             self._pods[uid] = promised
-        self._by_node = _sorted(self._pods.values())
+        found: dict[str, list[Pod]] = {}
+        for one in self._pods.values():
+            found.setdefault(one.status.nominated_node_name or "", []).append(one)
+        self._by_node = MappingProxyType({node: tuple(some) for node, some in found.items()})
         return True
 
     @property
     def by_node(self) -> ByNode:
         """The pods by the node that they were promised; the same object again while nothing changed."""
         return self._by_node
-
-
-def _sorted(pods: Iterable[Pod]) -> ByNode:
-    found: dict[str, list[Pod]] = {}
-    for pod in pods:
-        found.setdefault(pod.status.nominated_node_name or "", []).append(pod)
-    return MappingProxyType({node: tuple(some) for node, some in found.items()})

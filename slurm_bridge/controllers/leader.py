@@ -126,18 +126,15 @@ class Election:
     def _look(self) -> None:
         found = self._cluster.lease(self._terms.namespace, self._terms.name)
         self._observe(found)
-        if found is None or self._free(found):
-            self._take(found)
-        else:
+        held = False
+        if found is not None and found.spec.holder_identity not in (None, "", self._terms.identity):
+            # Another holds it, unless it has not renewed it for its whole duration.
+            lasts = found.spec.lease_duration_seconds or self._terms.lease_seconds
+            held = self._clock.now() < self._seen_at + lasts
+        if held:
             self._until = -math.inf
-
-    def _free(self, lease: Lease) -> bool:
-        """It has no holder, we hold it, or its holder has not renewed it for its whole duration."""
-        holder = lease.spec.holder_identity
-        if not holder or holder == self._terms.identity:
-            return True
-        lasts = lease.spec.lease_duration_seconds or self._terms.lease_seconds
-        return self._clock.now() >= self._seen_at + lasts
+        else:
+            self._take(found)
 
     def _take(self, lease: Lease | None) -> None:
         """Write our claim over exactly what was read; we lead from the moment in which it was sent."""

@@ -237,9 +237,6 @@ class Daemon:
             add("election", self.election.run, carries=True)
         if self._reloader is not None:
             add("reload", self._reloader.run)
-        self._probe()
-
-    def _probe(self) -> None:
         for loop in ("scheduler", "mirror"):
             self.health.expect(loop, within=HUNG)
         self.health.alive_while("threads", lambda: ", ".join((*self.supervisor.dead(), *self._feeds.dead())))

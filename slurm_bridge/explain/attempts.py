@@ -44,7 +44,11 @@ def lines(found: Sequence[NodeAttempt]) -> Iterator[str]:
     """The text."""
     width = max((len(one.name) for one in found), default=0)
     for one in found:
-        nodes = "every eligible node" if one.nodes is None else _nodes(one.nodes)
+        nodes = "every eligible node"
+        if one.nodes is not None:
+            text = hostlist.compress(one.nodes)
+            nodes = "1 node" if len(one.nodes) == 1 else f"{len(one.nodes)} nodes"
+            nodes += f": {text}" if len(text) <= MOST_TEXT else ""
         seconds = f", for {one.seconds:g} s after Slurm has considered the job" if one.seconds is not None else ""
         yield f"{one.number}  {one.name:<{width}}  {nodes}{seconds}{' (now)' if one.now else ''}"
 
@@ -58,9 +62,3 @@ def machine(one: NodeAttempt) -> Mapping[str, Any]:
         "seconds": one.seconds,
         "now": one.now,
     }
-
-
-def _nodes(nodes: Nodes) -> str:
-    text = hostlist.compress(nodes)
-    count = "1 node" if len(nodes) == 1 else f"{len(nodes)} nodes"
-    return f"{count}: {text}" if len(text) <= MOST_TEXT else count

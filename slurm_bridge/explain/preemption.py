@@ -84,7 +84,10 @@ def _proposal(
     hook: Preempts, inquiry: Inquiry, servers: Servers, scene: ClusterView, members: Sequence[Pod], claim: Claim
 ) -> Proposal | None:
     means, root = inquiry.means, inquiry.workload.root
-    table = _table(servers, means.rules.cluster_id)
+    table = Table(lambda _: None)
+    for view in servers.slurm.jobs():
+        if view.owner is not None and view.owner.cluster == means.rules.cluster_id:
+            table.put(Placeholder(job_id=view.job_id, owner=view.owner, state=view.state, since=_LONG_AGO, view=view))
     pod_index = _pod_index(scene, members, claim, root)
     waits, now, window = pod_index.workload(root.key), means.clock.now(), Limits().window
     one = preemptors.preemptor(hook, inquiry.desired, waits, table, now=now, window=window)
@@ -103,15 +106,6 @@ def _proposal(
         wall=means.clock.wall(),
     )
     return preemptors.proposal(hook, one, situation)
-
-
-def _table(servers: Servers, cluster: str) -> Table:
-    """The jobs of this bridge that Slurm has."""
-    table = Table(lambda _: None)
-    for view in servers.slurm.jobs():
-        if view.owner is not None and view.owner.cluster == cluster:
-            table.put(Placeholder(job_id=view.job_id, owner=view.owner, state=view.state, since=_LONG_AGO, view=view))
-    return table
 
 
 def _pod_index(scene: ClusterView, members: Sequence[Pod], claim: Claim, root: Root) -> PodIndex:

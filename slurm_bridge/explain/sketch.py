@@ -9,7 +9,7 @@ from slurm_bridge import errors
 from slurm_bridge.model import kinds
 from slurm_bridge.model.groups import Job
 from slurm_bridge.model.kinds import Kind
-from slurm_bridge.model.meta import Manifest, Object, ObjectMeta, OwnerReference
+from slurm_bridge.model.meta import Manifest, Object, OwnerReference
 from slurm_bridge.model.pod import Pod
 from slurm_bridge.workloads.kind_table import WATCHED
 from slurm_bridge.workloads.known import Known
@@ -51,7 +51,14 @@ class Sketch:
             found = msgspec.convert(manifest, kind.record)
         except msgspec.ValidationError as error:
             raise errors.BadConfiguration(f"{called} {manifest['metadata'].get('name', '')}: {error}") from error
-        owners = (_reference(*above),) if above is not None else found.metadata.owner_references
+        owners = found.metadata.owner_references
+        if above is not None:
+            owner, meta = above[0], above[1].metadata
+            version = f"{owner.group}/{owner.versions[0]}" if owner.group else owner.versions[0]
+            reference = OwnerReference(
+                api_version=version, kind=owner.kind, name=meta.name, uid=meta.uid, controller=True
+            )
+            owners = (reference,)
         metadata = msgspec.structs.replace(found.metadata, uid=found.metadata.uid or uid, owner_references=owners)
         found = msgspec.structs.replace(found, metadata=metadata)
         self._objects[kind, *found.key] = found
@@ -115,9 +122,3 @@ def named(manifest: Manifest) -> Manifest:
     name = metadata.get("name") or f"{metadata.get('generateName', '')}xxxxx"
     given = {**metadata, "name": name, "namespace": metadata.get("namespace") or "default"}
     return {**manifest, "metadata": given}
-
-
-def _reference(kind: Kind[Any], found: Object) -> OwnerReference:
-    meta: ObjectMeta = found.metadata
-    version = f"{kind.group}/{kind.versions[0]}" if kind.group else kind.versions[0]
-    return OwnerReference(api_version=version, kind=kind.kind, name=meta.name, uid=meta.uid, controller=True)

@@ -107,16 +107,12 @@ def _jobs(found: Explanation) -> Iterator[str]:
     if not found.jobs:
         yield "it has no job"
     for view in found.jobs:
-        yield _job(view)
-
-
-def _job(view: JobView) -> str:
-    assert view.owner is not None
-    placeholder = Placeholder(job_id=view.job_id, owner=view.owner, state=view.state, since=0.0, view=view)
-    said = words.waiting(placeholder) if placeholder.alive else words.ended(placeholder)
-    where = f" on {hostlist.compress(view.nodes)}" if view.nodes else ""
-    note = f"; note: {view.owner.note}" if view.owner.note else ""
-    return f"{said}{where}, attempt {view.owner.attempt}{note}"
+        assert view.owner is not None
+        placeholder = Placeholder(job_id=view.job_id, owner=view.owner, state=view.state, since=0.0, view=view)
+        said = words.waiting(placeholder) if placeholder.alive else words.ended(placeholder)
+        where = f" on {hostlist.compress(view.nodes)}" if view.nodes else ""
+        note = f"; note: {view.owner.note}" if view.owner.note else ""
+        yield f"{said}{where}, attempt {view.owner.attempt}{note}"
 
 
 def document(found: Explanation, *, verbose: bool) -> Mapping[str, Any]:

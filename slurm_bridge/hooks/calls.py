@@ -233,7 +233,12 @@ class Worker:
             if self._behind is not None and self._behind.is_alive():
                 raise Quarantined("has not come back from an earlier question, and is not asked until it has")
             reply: queue.SimpleQueue[_Reply] = queue.SimpleQueue()
-            self._started().put((method, arguments, reply))
+            if self._jobs is None:
+                self._jobs = queue.SimpleQueue()
+                name = f"hook-{self._name}"
+                self._thread = threading.Thread(target=_work, args=(self._jobs,), name=name, daemon=True)
+                self._thread.start()
+            self._jobs.put((method, arguments, reply))
             try:
                 value, error = reply.get(timeout=seconds)
             except queue.Empty:
@@ -252,14 +257,6 @@ class Worker:
         """Let the thread end once it is idle; a later call would start another."""
         with self._turn:
             self._dismiss()
-
-    def _started(self) -> _Jobs:
-        if self._jobs is None:
-            self._jobs = queue.SimpleQueue()
-            name = f"hook-{self._name}"
-            self._thread = threading.Thread(target=_work, args=(self._jobs,), name=name, daemon=True)
-            self._thread.start()
-        return self._jobs
 
     def _dismiss(self) -> None:
         if self._jobs is not None:

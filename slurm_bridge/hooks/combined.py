@@ -127,20 +127,18 @@ def _within(outer: NodeSet, inner: NodeSet) -> NodeSet:
         # The outer set is all nodes: no hook has narrowed it.
         return inner
     name = "/".join(part for part in (outer.name, inner.name) if part)
+    # For each shape what both leave it; a set without parts leaves each shape all of its nodes.
+    if outer.parts and inner.parts:
+        parts = tuple(one & other for one, other in zip(outer.parts, inner.parts, strict=True))
+    else:
+        some, whole = (outer.parts, inner.nodes) if outer.parts else (inner.parts, outer.nodes)
+        parts = tuple(part & whole for part in some)
     return NodeSet(
         nodes=nodes,
         name=name,
         required=outer.required or inner.required,
-        parts=_parts(outer, inner),
+        parts=parts,
     )
-
-
-def _parts(outer: NodeSet, inner: NodeSet) -> tuple[Nodes, ...]:
-    """For each shape what both leave it; a set without parts leaves each shape all of its nodes."""
-    if not (outer.parts and inner.parts):
-        part, whole = (outer.parts, inner.nodes) if outer.parts else (inner.parts, outer.nodes)
-        return tuple(nodes & whole for nodes in part)
-    return tuple(one & other for one, other in zip(outer.parts, inner.parts, strict=True))
 
 
 def covered(outer: NodeSet, inner: Iterable[NodeSet]) -> int:

@@ -178,12 +178,6 @@ def _uncallable(hook: object, members: Mapping[str, Any]) -> Iterator[str]:
         try:
             inspect.signature(method).bind(*range(len(parameters) - len(named)), **dict.fromkeys(named))
         except TypeError as error:
-            yield f"{name} cannot be called as {name}{_signature(declared)} ({error})"
-
-
-def _signature(declared: Any) -> str:
-    """`(workload, *, refused)`."""
-    found = inspect.signature(declared)
-    _, *parameters = found.parameters.values()
-    plain = [one.replace(annotation=inspect.Parameter.empty) for one in parameters]
-    return str(inspect.Signature(plain))
+            # `(workload, *, refused)`
+            plain = inspect.Signature([one.replace(annotation=inspect.Parameter.empty) for one in parameters])
+            yield f"{name} cannot be called as {name}{plain} ({error})"

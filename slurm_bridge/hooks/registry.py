@@ -76,7 +76,8 @@ def build(
     """The chain; raises BadConfiguration with everything that is wrong."""
     offered = packages.offered(GROUP) if installed is None else installed
     configs = complete(configured, told or {})
-    problems = list(_repeated(configs))
+    names = [config.name for config in configs]
+    problems = [f"hook {name}: is configured twice" for place, name in enumerate(names) if name in names[:place]]
     hooks: list[Hook] = []
     for config in configs:
         try:
@@ -181,14 +182,6 @@ def _annotations(name: str, hook: object) -> frozenset[str]:
     if isinstance(keys, str) or not all(isinstance(key, str) for key in keys):
         raise Unusable(f"hook {name}: annotations has to be a collection of keys, such as ('example.com/zone',)")
     return frozenset(keys)
-
-
-def _repeated(configs: Iterable[HookConfig]) -> Iterator[str]:
-    seen: set[str] = set()
-    for config in configs:
-        if config.name in seen:
-            yield f"hook {config.name}: is configured twice"
-        seen.add(config.name)
 
 
 def _crowded(hooks: Iterable[Hook]) -> Iterator[str]:

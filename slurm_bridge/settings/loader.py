@@ -28,14 +28,10 @@ def load(path: pathlib.Path | None, environ: Mapping[str, str], overrides: Itera
     except pydantic.ValidationError as wrong:
         problems += [_problem(given, error) for error in wrong.errors(include_url=False)]
     if problems:
-        raise errors.BadConfiguration(_words(problems))
+        lines = sorted({(_order(problem.place), str(problem)) for problem in problems})
+        head = "the configuration has a problem" if len(lines) == 1 else f"the configuration has {len(lines)} problems"
+        raise errors.BadConfiguration("\n".join([f"{head}:", *(f"  {line}" for _, line in lines)]))
     return settings
-
-
-def _words(problems: Sequence[ConfigurationProblem]) -> str:
-    lines = sorted({(_order(problem.place), str(problem)) for problem in problems})
-    head = "the configuration has a problem" if len(lines) == 1 else f"the configuration has {len(lines)} problems"
-    return "\n".join([f"{head}:", *(f"  {line}" for _, line in lines)])
 
 
 def _order(place: str) -> tuple[str, int]:

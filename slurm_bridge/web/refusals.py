@@ -55,11 +55,6 @@ def may_have_happened(error: errors.BridgeError) -> bool:
     return isinstance(error, errors.Unanswered | errors.BadAnswer | errors.Expired)
 
 
-def unacceptable(words: str) -> Reply:
-    """The answer for a manifest that cannot be created as it is."""
-    return refused(_S.BAD_REQUEST, "Invalid", words)
-
-
 def unknown(words: str) -> Reply:
     """The answer to a request without a valid token."""
     given = {"reason": "Unauthorized", "message": words}

@@ -168,7 +168,11 @@ class _Conversation(socketserver.BaseRequestHandler):
             body = line.body(head, until=until, most=bounds.most_body)
         except request_reader.RequestRefused as refusal:
             self._send(line, head, Reply.text(f"{refusal}\n", refusal.status), kept=False)
-            _emptied(line, bounds)
+            # Read what the client is still sending: closing the connection over it would discard our answer.
+            until, taken = time.monotonic() + min(bounds.seconds, 1.0), 0
+            with contextlib.suppress(OSError):
+                while taken <= bounds.most_body:
+                    taken += len(line.receive(1 << 16, until=until))
             return False
         self._connection.idle_since = None
         kept = bounds.idle > 0 and head.kept and not self.server.closing.is_set()
@@ -226,12 +230,3 @@ class _Conversation(socketserver.BaseRequestHandler):
 
 def _address(client: object) -> str:
     return str(client[0]) if isinstance(client, tuple) and client else ""
-
-
-def _emptied(line: request_reader.RequestReader, bounds: Bounds) -> None:
-    """Read what the client is still sending: closing the connection over it would discard our answer."""
-    until = time.monotonic() + min(bounds.seconds, 1.0)
-    taken = 0
-    with contextlib.suppress(OSError):
-        while taken <= bounds.most_body:
-            taken += len(line.receive(1 << 16, until=until))

@@ -108,7 +108,7 @@ class PodSubmissionApi:
         try:
             made = self._draft(request.body)
         except drafts.Unacceptable as problem:
-            return refusals.unacceptable(str(problem))
+            return refusals.refused(http.HTTPStatus.BAD_REQUEST, "Invalid", str(problem))
         for _ in range(_NAMES - 1):
             reply = self._create(made, token, slot)
             taken = reply.status is http.HTTPStatus.CONFLICT

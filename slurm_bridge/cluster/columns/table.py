@@ -87,7 +87,10 @@ class Past:
 
     def column(self, records: Sequence[Any], step: int, name: _Name, of: Callable[[Any], Any]) -> Coded[Any] | Whole:
         """The column for the table of this step."""
-        kept = self._kept(name)
+        with self.lock:
+            kept = self._columns.get(name)
+            if kept is None:
+                self._columns.put(name, kept := _Kept())
         with kept.lock:
             rows = self.between(kept.step, step)
             if kept.column is None or rows is None:
@@ -98,13 +101,6 @@ class Past:
                 made = kept.column.carry(records, rows[rows < len(records)].tolist(), of)
             kept.step = step
             return made
-
-    def _kept(self, name: _Name) -> _Kept:
-        with self.lock:
-            kept = self._columns.get(name)
-            if kept is None:
-                self._columns.put(name, kept := _Kept())
-            return kept
 
 
 class Strand:
