@@ -52,15 +52,11 @@ class Election:
         terms: Terms,
         *,
         dice: random.Random,
-        on_started: Callable[[], None] = lambda: None,
-        on_lost: Callable[[], None] = lambda: None,
     ) -> None:
         self._cluster = cluster
         self._clock = clock
         self._terms = terms
         self._dice = dice
-        self._on_started = on_started
-        self._on_lost = on_lost
         self._journal = logger.bind(lease=f"{terms.namespace}/{terms.name}")
         self._lock = threading.Lock()
         self._until = -math.inf
@@ -81,7 +77,7 @@ class Election:
         return (self._seen.spec.holder_identity or "") if self._seen is not None else ""
 
     def step(self) -> None:
-        """Renews the lease or takes a free one, then calls `on_started` or `on_lost` after a change."""
+        """Renews the lease or takes a free one, and logs a change of the lead."""
         with self._lock:
             mine = self._mine()
             # What we wrote last is probably still there: one call is enough, and the precondition fails when it is not.
@@ -174,12 +170,10 @@ class Election:
         self._seen, self._seen_at = None, -math.inf
 
     def _tell(self) -> None:
-        """Calls back once for each change, outside the lock, so that callbacks may read `leading`."""
         leads = self.leading
         if leads != self._told:
             self._told = leads
             self._journal.info("{} {}", self._terms.identity, "leads now" if leads else "does not lead any more")
-            (self._on_started if leads else self._on_lost)()
 
 
 def _version(lease: Lease) -> tuple[str, str]:
