@@ -64,9 +64,12 @@ def daemon(configuration: Configuration) -> Iterator[Daemon]:
         reading = kube_client.Reading(oddities=Oddities(clock.now))
         cluster, slurm = stack.enter_context(both(settings, clock, reading))
         source = SettingsReader(fingerprint=configuration.fingerprint, load=configuration.load)
+        callers = kube_callers.KubeCallers(_access(settings), clock=clock) if tokens_arrive else None
+        if callers is not None:
+            stack.callback(callers.close)
         extras = Extras(
             check=lambda: _check(settings, cluster, slurm, clock),
-            callers=_callers(stack, settings, clock) if tokens_arrive else None,
+            callers=callers,
             oddities=reading.oddities,
             declare=reading.kept.declare,
         )
@@ -102,12 +105,6 @@ def both(
 def _access(settings: Settings) -> kube_config.Access:
     kubeconfig = settings.kubernetes.kubeconfig
     return kube_config.from_kubeconfig(kubeconfig) if kubeconfig else kube_config.in_cluster()
-
-
-def _callers(stack: contextlib.ExitStack, settings: Settings, clock: ports.Clock) -> ports.Callers:
-    callers = kube_callers.KubeCallers(_access(settings), clock=clock)
-    stack.callback(callers.close)
-    return callers
 
 
 def adapter_settings(settings: Settings) -> slurm_settings.SlurmSettings:
@@ -181,15 +178,9 @@ def check(settings: Settings) -> tuple[findings.Finding, ...]:
 def _check(
     settings: Settings, cluster: ports.Cluster, slurm: slurm_client.SlurmClient, clock: ports.Clock
 ) -> tuple[findings.Finding, ...]:
-    wanted = expectations(settings)
-    facts = collector.gather(slurm, cluster, clock=clock, dice=random.SystemRandom(), wanted=wanted, conf=slurm.conf)
-    return table.findings(facts, wanted)
-
-
-def expectations(settings: Settings) -> Expectations:
-    """The settings that have to match the servers."""
     given, ids = settings.defaults, settings.slurm.job_ids
-    return Expectations(
+    # The settings that have to match the servers.
+    wanted = Expectations(
         cluster_id=settings.cluster_id,
         partitions=tuple(given.partition.split(",")) if given.partition else (),
         account=given.account,
@@ -204,6 +195,8 @@ def expectations(settings: Settings) -> Expectations:
         submissions=settings.web.submission.enabled,
         administration=settings.web.administration.enabled,
     )
+    facts = collector.gather(slurm, cluster, clock=clock, dice=random.SystemRandom(), wanted=wanted, conf=slurm.conf)
+    return table.findings(facts, wanted)
 
 
 def cluster_client(

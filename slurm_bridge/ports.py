@@ -18,7 +18,7 @@ from slurm_bridge.model.meta import Manifest, Object
 from slurm_bridge.model.names import JobId
 from slurm_bridge.model.pod import Pod
 from slurm_bridge.model.reservation import Reservation
-from slurm_bridge.model.slurmnode import Partition, Ping, SlurmNode
+from slurm_bridge.model.slurmnode import Partition, SlurmNode
 
 T = TypeVar("T", bound=Object)
 T_co = TypeVar("T_co", bound=Object, covariant=True)
@@ -55,9 +55,6 @@ class Slurm(Protocol):
 
     def cancel(self, job_id: JobId) -> Outcome:
         """End a job; one that has ended or never was is refused with OVER or NO_SUCH_JOB."""
-
-    def cancel_many(self, job_ids: Collection[JobId]) -> Mapping[JobId, Outcome]:
-        """End many jobs in few calls."""
 
     def note(self, job_id: JobId, owner: Owner) -> Outcome:
         """Rewrite the owner record of a job of ours, running or pending, for example with a last note.
@@ -112,8 +109,6 @@ class Slurm(Protocol):
     def nodes(self) -> Sequence[SlurmNode]: ...
 
     def partitions(self) -> Sequence[Partition]: ...
-
-    def ping(self) -> Ping: ...
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
@@ -219,9 +214,6 @@ class Cluster(Protocol):
 
         Lists are replaced, except in the status of built-in kinds: there conditions are merged one by one, by type.
         """
-
-    def apply(self, kind: Kind[T], namespace: str, manifest: Manifest) -> T:
-        """Server-side apply: own exactly the fields that the manifest names."""
 
     def delete(self, kind: Kind[T], target: T, grace_seconds: int | None = None) -> None:
         """Delete exactly this incarnation (its uid is a precondition)."""

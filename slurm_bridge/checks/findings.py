@@ -1,10 +1,14 @@
-"""The results of checks, and the form of a check."""
+"""The results of checks, the form of a check, and findings as text."""
 
 import dataclasses
 import enum
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 
 from slurm_bridge.checks.facts import CheckFacts, Expectations
+from slurm_bridge.model import hostlist
+
+#: A longer list of nodes is cut.
+_MOST = 120
 
 
 class Level(enum.Enum):
@@ -74,3 +78,32 @@ def warning(message: str) -> Remark:
 def failure(message: str) -> Remark:
     """Nothing, or not enough, will work."""
     return Remark(Level.FAILURE, message)
+
+
+def named(nodes: Iterable[str]) -> str:
+    """Nodes in Slurm's notation, cut to a readable length."""
+    found = sorted(nodes)
+    text = hostlist.compress(found)
+    return text if len(text) <= _MOST else f"{text[:_MOST]}… ({len(found)} nodes)"
+
+
+def counted(number: int, word: str) -> str:
+    """`1 node`, `2 nodes`."""
+    return f"{number} {word}{'' if number == 1 else 's'}"
+
+
+def render(findings: Sequence[Finding]) -> str:
+    """A table with the remedies, and a last line that counts the findings, the least urgent first."""
+    wide = max((len(finding.check) for finding in findings), default=0)
+    lines = []
+    for finding in findings:
+        lines.append(f"{finding.level.value:<8}{finding.check:<{wide}}  {finding.message}")
+        if finding.fix and finding.level in (Level.WARNING, Level.FAILURE):
+            lines.append(f"{'':<{8 + wide}}  → {finding.fix}")
+    counts = [(level, sum(finding.level is level for finding in findings)) for level in Level]
+    return "\n".join([*lines, ", ".join(f"{count} {level.value}" for level, count in counts if count)])
+
+
+def status(findings: Sequence[Finding]) -> int:
+    """The exit status: 1 if a check failed."""
+    return int(any(finding.level is Level.FAILURE for finding in findings))

@@ -53,11 +53,8 @@ def backfill(facts: CheckFacts, wanted: Expectations) -> Iterator[Remark]:
     elif facts.conf.scheduler_type != "sched/backfill":
         yield warning(f"SchedulerType is {facts.conf.scheduler_type or 'not set'}: heterogeneous jobs never start")
     else:
-        seconds = _interval(facts.conf.scheduler_parameters)
+        given = (text for text in facts.conf.scheduler_parameters if text.startswith(_INTERVAL))
+        numbers = (text.removeprefix(_INTERVAL) for text in given)
+        seconds = next((int(text) for text in numbers if text.isdecimal()), _USUAL_INTERVAL)
         said = f"a heterogeneous job starts in a backfill cycle, which begins every {seconds} s at the earliest"
         yield ok(said) if seconds <= _USUAL_INTERVAL else info(said)
-
-
-def _interval(parameters: tuple[str, ...]) -> int:
-    said = (text.removeprefix(_INTERVAL) for text in parameters if text.startswith(_INTERVAL))
-    return next((int(text) for text in said if text.isdecimal()), _USUAL_INTERVAL)

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator, Mapping
 
-from slurm_bridge.checks.facts import CheckFacts, Expectations, Probe
+from slurm_bridge.checks.facts import CheckFacts, Expectations
 from slurm_bridge.checks.findings import Remark, failure, info, ok, warning
 from slurm_bridge.model.job import Done, Refusal, Refused
 from slurm_bridge.translate import forms
@@ -65,7 +65,9 @@ def removed(facts: CheckFacts, _: Expectations) -> Iterator[Remark]:
     elif isinstance(probe.cancelled, Refused) and probe.cancelled.why in (Refusal.OVER, Refusal.NO_SUCH_JOB):
         yield ok("the placeholder of this check is gone")
     else:
-        yield warning(f"the placeholder {_which(probe)} may still be there, on hold")
+        made = probe.outcome.job_id if isinstance(probe.outcome, Done) else probe.request.job_id
+        which = f"{probe.request.name}{f' (job {made})' if made else ''}"
+        yield warning(f"the placeholder {which} may still be there, on hold")
 
 
 def plain_user(facts: CheckFacts, wanted: Expectations) -> Iterator[Remark]:
@@ -95,8 +97,3 @@ def clocks(facts: CheckFacts, _: Expectations) -> Iterator[Remark]:
         yield warning(f"slurmctld's clock is {abs(skew)} s {'ahead of' if skew > 0 else 'behind'} ours")
     else:
         yield ok(f"slurmctld's clock is within {_MOST_SKEW_SECONDS} s of ours")
-
-
-def _which(probe: Probe) -> str:
-    made = probe.outcome.job_id if isinstance(probe.outcome, Done) else probe.request.job_id
-    return f"{probe.request.name}{f' (job {made})' if made else ''}"

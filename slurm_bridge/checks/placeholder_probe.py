@@ -5,7 +5,7 @@ import random
 
 from slurm_bridge import errors, ports
 from slurm_bridge.checks.facts import PROBE_KIND, Expectations, Probe
-from slurm_bridge.model.job import Done, JobRequest, JobView, Memory, Refusal, Refused, Unknown
+from slurm_bridge.model.job import Done, JobRequest, Memory, Refusal, Refused, Unknown
 from slurm_bridge.model.marks import Owner
 from slurm_bridge.model.names import JobId
 
@@ -18,8 +18,10 @@ def probe(slurm: ports.Slurm, clock: ports.Clock, dice: random.Random, wanted: E
     tried = _submit(slurm, clock, dice, wanted)
     if isinstance(tried.outcome, Refused):
         return tried
+    made = tried.outcome.job_id if isinstance(tried.outcome, Done) else tried.request.job_id
     try:
-        view = _look(slurm, tried)
+        # By its id, else by its owner record, which is a full scan: only after a lost answer.
+        view = slurm.job(made) if made is not None else next(iter(slurm.find(tried.request.owner)), None)
     except errors.BridgeError as problem:
         return dataclasses.replace(tried, cancelled=Unknown(message=f"not read back: {problem}"))
     if view is None or view.name != tried.request.name:
@@ -34,14 +36,6 @@ def _submit(slurm: ports.Slurm, clock: ports.Clock, dice: random.Random, wanted:
         if not (isinstance(tried.outcome, Refused) and tried.outcome.why is Refusal.EXISTS):
             break
     return tried
-
-
-def _look(slurm: ports.Slurm, tried: Probe) -> JobView | None:
-    """By its id, else by its owner record, which is a full scan: only after a lost answer."""
-    made = tried.outcome.job_id if isinstance(tried.outcome, Done) else tried.request.job_id
-    if made is not None:
-        return slurm.job(made)
-    return next(iter(slurm.find(tried.request.owner)), None)
 
 
 def _request(dice: random.Random, wanted: Expectations) -> JobRequest:

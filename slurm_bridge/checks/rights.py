@@ -1,8 +1,10 @@
-"""Asks the API server what our account may do with the objects that make or group pods; nothing is tried out."""
+"""Our rights at the API server: to the objects that make or group pods, and to review tokens; nothing is tried out."""
 
+from collections.abc import Iterator
 from typing import Any, Final, Protocol, TypeVar
 
-from slurm_bridge.checks.facts import Right
+from slurm_bridge.checks.facts import CheckFacts, Expectations, Right
+from slurm_bridge.checks.findings import Remark, failure, ok
 from slurm_bridge.model.kinds import Kind
 from slurm_bridge.model.meta import Manifest, Object, Record
 from slurm_bridge.workloads import kind_table
@@ -52,6 +54,16 @@ class AccessReviewer(Protocol):
 def may_review_tokens(cluster: AccessReviewer) -> bool:
     """The submission API and the admin API need this right."""
     return _right(cluster, _TOKEN_REVIEWS, "create").allowed
+
+
+def reviewed(facts: CheckFacts, wanted: Expectations) -> Iterator[Remark]:
+    """Without this right every caller is told that the bridge is misconfigured."""
+    if not wanted.reviews:
+        yield ok("not needed: web.submission and web.administration are off")
+    elif facts.reviews:
+        yield ok("may review callers' tokens")
+    else:
+        yield failure("not allowed: create tokenreviews.authentication.k8s.io")
 
 
 def ask(cluster: AccessReviewer) -> tuple[Right, ...]:

@@ -4,9 +4,8 @@ import collections
 from collections.abc import Iterator, Mapping
 from fractions import Fraction
 
-from slurm_bridge.checks import words
 from slurm_bridge.checks.facts import CheckFacts, Expectations
-from slurm_bridge.checks.findings import Remark, failure, info, ok, warning
+from slurm_bridge.checks.findings import Remark, counted, failure, info, named, ok, warning
 from slurm_bridge.model import names, quantity
 from slurm_bridge.model.node import Node
 from slurm_bridge.model.slurmnode import SlurmNode
@@ -20,19 +19,19 @@ def same_nodes(facts: CheckFacts, _: Expectations) -> Iterator[Remark]:
     both = ours.keys() & theirs.keys()
     if not both:
         yield failure(
-            f"no node is in both Kubernetes and Slurm: {words.count(len(facts.nodes), 'node')} in Kubernetes, "
-            f"{words.count(len(theirs), 'node')} in Slurm"
+            f"no node is in both Kubernetes and Slurm: {counted(len(facts.nodes), 'node')} in Kubernetes, "
+            f"{counted(len(theirs), 'node')} in Slurm"
         )
         return
     alone = [node.name for node in facts.slurm_nodes if node.external and node.name not in ours]
     unknown = [node.metadata.name for name, node in ours.items() if name not in theirs and _takes_pods(node)]
     if alone:
-        yield warning(f"external nodes of Slurm without a node in Kubernetes: {words.nodes(alone)}")
+        yield warning(f"external nodes of Slurm without a node in Kubernetes: {named(alone)}")
     if unknown:
-        yield warning(f"nodes of Kubernetes that Slurm does not know: {words.nodes(unknown)}")
+        yield warning(f"nodes of Kubernetes that Slurm does not know: {named(unknown)}")
     if not (alone or unknown):
         mapped = sum(ours[name].metadata.name != name for name in both)
-        yield ok(f"{words.count(len(both), 'node')} on both sides, {mapped} of them with another name in Slurm")
+        yield ok(f"{counted(len(both), 'node')} on both sides, {mapped} of them with another name in Slurm")
 
 
 def names_once(facts: CheckFacts, _: Expectations) -> Iterator[Remark]:
@@ -55,7 +54,7 @@ def same_resources(facts: CheckFacts, wanted: Expectations) -> Iterator[Remark]:
             if there > here:
                 larger[what].append((slurm.name, f"{_plain(there)} against {_plain(here)}"))
     for what, found in larger.items():
-        which = words.nodes(name for name, _ in found)
+        which = named(name for name, _ in found)
         yield warning(f"Slurm has more {what} than Kubernetes can give on {which} ({found[0][0]}: {found[0][1]})")
     if not larger:
         yield ok("Slurm counts no more than Kubernetes can give")
@@ -70,7 +69,7 @@ def resources_known(facts: CheckFacts, wanted: Expectations) -> Iterator[Remark]
             if _amount(node, resource) and _bare(gres) not in known:
                 missing[resource, gres].append(slurm.name)
     for (resource, gres), nodes in missing.items():
-        yield warning(f"{resource} of {words.nodes(nodes)} is no generic resource {gres} in Slurm")
+        yield warning(f"{resource} of {named(nodes)} is no generic resource {gres} in Slurm")
     types = facts.conf.gres_types if facts.conf else None
     absent = sorted({_bare(gres) for gres in wanted.gres.values()} - {name.lower() for name in types or ()})
     if types is not None and absent and not missing:
@@ -84,7 +83,7 @@ def typed_devices(facts: CheckFacts, _: Expectations) -> Iterator[Remark]:
     typed = [(node.name, gres) for node in facts.external for gres in node.gres if gres.type]
     if typed:
         kinds = ", ".join(sorted({f"{gres.name}:{gres.type}" for _, gres in typed}))
-        yield info(f"{words.nodes(name for name, _ in typed)}: typed devices ({kinds}), which are asked for by node")
+        yield info(f"{named(name for name, _ in typed)}: typed devices ({kinds}), which are asked for by node")
     else:
         yield ok("no external node has typed devices")
 

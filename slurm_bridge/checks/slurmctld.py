@@ -2,9 +2,8 @@
 
 from collections.abc import Iterator
 
-from slurm_bridge.checks import words
 from slurm_bridge.checks.facts import CheckFacts, Expectations
-from slurm_bridge.checks.findings import Remark, failure, info, ok, warning
+from slurm_bridge.checks.findings import Remark, counted, failure, info, named, ok, warning
 
 #: MaxJobCount includes pending, running and recently ended placeholders.
 _ROOM = 2
@@ -18,7 +17,7 @@ def answers(facts: CheckFacts, _: Expectations) -> Iterator[Remark]:
     for problem in problems:
         yield failure(problem)
     if not problems:
-        yield ok(f"slurmrestd lists {words.count(len(facts.slurm_nodes), 'node')}")
+        yield ok(f"slurmrestd lists {counted(len(facts.slurm_nodes), 'node')}")
 
 
 def kubernetes_answers(facts: CheckFacts, _: Expectations) -> Iterator[Remark]:
@@ -26,14 +25,14 @@ def kubernetes_answers(facts: CheckFacts, _: Expectations) -> Iterator[Remark]:
     if "nodes" in facts.unread:
         yield failure(facts.unread["nodes"])
     else:
-        yield ok(f"the API server lists {words.count(len(facts.nodes), 'node')}")
+        yield ok(f"the API server lists {counted(len(facts.nodes), 'node')}")
 
 
 def external_nodes(facts: CheckFacts, _: Expectations) -> Iterator[Remark]:
     """Only on external nodes does Slurm leave jobs to the kubelet."""
     told = [node.name for node in facts.slurm_nodes if node.external]
     if told:
-        yield ok(f"{words.count(len(told), 'external node')}")
+        yield ok(f"{counted(len(told), 'external node')}")
     else:
         yield warning(
             "no node says that it is external: none is, or the API version is older than v0.0.44 and does not tell"
@@ -44,9 +43,7 @@ def not_poisoned(facts: CheckFacts, _: Expectations) -> Iterator[Remark]:
     """A node that cannot answer a signal gets no more jobs."""
     poisoned = [node.name for node in facts.slurm_nodes if node.poisoned]
     if poisoned:
-        yield warning(
-            f"external nodes that do not respond, so that Slurm starts no jobs there: {words.nodes(poisoned)}"
-        )
+        yield warning(f"external nodes that do not respond, so that Slurm starts no jobs there: {named(poisoned)}")
     else:
         yield ok("Slurm waits for no external node")
 
@@ -58,7 +55,7 @@ def unmixed_partitions(facts: CheckFacts, _: Expectations) -> Iterator[Remark]:
     if mixed:
         yield warning(f"partitions with external and ordinary nodes: {', '.join(mixed)}")
     else:
-        yield ok(f"{words.count(len(facts.our_partitions), 'partition')} of external nodes only")
+        yield ok(f"{counted(len(facts.our_partitions), 'partition')} of external nodes only")
 
 
 def partitions_exist(facts: CheckFacts, wanted: Expectations) -> Iterator[Remark]:

@@ -1,6 +1,6 @@
 """All checks, in the order in which an administrator would repair them."""
 
-from slurm_bridge.checks import gangs, placeholder, sides, slurmctld, submission
+from slurm_bridge.checks import gangs, placeholder, rights, sides, slurmctld
 from slurm_bridge.checks.facts import CheckFacts, Expectations
 from slurm_bridge.checks.findings import Check, Finding
 
@@ -44,7 +44,7 @@ CHECKS: tuple[Check, ...] = (
         why="Clients of the submission API and the admin API are identified by a token, which the API server reviews; "
         "without that right every caller is refused.",
         fix="Apply deploy/submission, or switch web.submission.enabled and web.administration.enabled off.",
-        judge=submission.reviewed,
+        judge=rights.reviewed,
         needs=_REVIEWS,
     ),
     Check(

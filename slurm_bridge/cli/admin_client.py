@@ -110,20 +110,17 @@ class AdminClient:
 
     def _ask(self, method: str, path: str, body: bytes | None = None) -> tuple[int, Mapping[str, Any]]:
         """Status and answer. Errors contain the address and never the token."""
-        self._require_privacy()
-        headers = {"Authorization": f"Bearer {self.credentials.token().words}"}
-        status, text = pages.ask(
-            method, self.url, path, ca=self.ca, seconds=_SECONDS, most_bytes=_MOST_BYTES, headers=headers, body=body
-        )
-        return status, _document(status, text)
-
-    def _require_privacy(self) -> None:
         parts = urllib.parse.urlsplit(self.url)
         if parts.scheme == "http" and not self.plain_http and not kinds.loopback(parts.hostname or ""):
             raise errors.BadConfiguration(
                 f"--url {self.url}: the token would be sent without TLS; allowed are https://, a loopback address, "
                 f"or --plain-http"
             )
+        headers = {"Authorization": f"Bearer {self.credentials.token().words}"}
+        status, text = pages.ask(
+            method, self.url, path, ca=self.ca, seconds=_SECONDS, most_bytes=_MOST_BYTES, headers=headers, body=body
+        )
+        return status, _document(status, text)
 
 
 def _document(status: int, text: bytes) -> Mapping[str, Any]:

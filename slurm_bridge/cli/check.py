@@ -3,7 +3,7 @@
 import argparse
 
 from slurm_bridge import app
-from slurm_bridge.checks import report
+from slurm_bridge.checks import findings
 from slurm_bridge.cli import configured
 from slurm_bridge.cli.configured import Commands
 from slurm_bridge.settings import shown
@@ -17,8 +17,8 @@ def add(commands: "Commands[argparse.ArgumentParser]") -> None:
 
 def _check(options: argparse.Namespace) -> int:
     found = app.check(configured.configuration(options).load())
-    print(report.render(found))
-    return report.status(found)
+    print(findings.render(found))
+    return findings.status(found)
 
 
 def _effective(options: argparse.Namespace) -> int:

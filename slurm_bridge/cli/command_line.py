@@ -12,7 +12,14 @@ from slurm_bridge.telemetry import logs
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run one command. An expected error is printed as one line, and the exit status is 1."""
-    options = _parser().parse_args(arguments)
+    parser = argparse.ArgumentParser(prog="slurm-bridge", description=slurm_bridge.__doc__)
+    parser.add_argument("--verbosity", type=int, default=0, metavar="N", help="4 debug, 7 trace (default: %(default)s)")
+    parser.add_argument("--log-json", action="store_true", help="write log lines as JSON")
+    commands = parser.add_subparsers(required=True, metavar="COMMAND")
+    commands.add_parser("version", help="print the version").set_defaults(run=_version)
+    for module in (run, check, explain, queues, demo):
+        module.add(commands)
+    options = parser.parse_args(arguments)
     logs.configure(verbosity=options.verbosity, as_json=options.log_json)
     try:
         status: int = options.run(options)
@@ -22,17 +29,6 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except KeyboardInterrupt:
         return 130
     return status
-
-
-def _parser() -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(prog="slurm-bridge", description=slurm_bridge.__doc__)
-    parser.add_argument("--verbosity", type=int, default=0, metavar="N", help="4 debug, 7 trace (default: %(default)s)")
-    parser.add_argument("--log-json", action="store_true", help="write log lines as JSON")
-    commands = parser.add_subparsers(required=True, metavar="COMMAND")
-    commands.add_parser("version", help="print the version").set_defaults(run=_version)
-    for module in (run, check, explain, queues, demo):
-        module.add(commands)
-    return parser
 
 
 def _version(_: argparse.Namespace) -> int:

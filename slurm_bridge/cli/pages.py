@@ -50,7 +50,11 @@ def ask(  # noqa: PLR0913 - what a request is made of
                     break
             return answer.status_code, text[:most_bytes]
         except (requests.RequestException, OSError) as error:
-            raise errors.Unavailable(f"{url}{path}: {_plainly(error)}") from error
+            # The innermost cause: the outer ones quote object addresses.
+            cause: BaseException = error
+            while cause.__cause__ or cause.__context__:
+                cause = cause.__cause__ or cause.__context__ or cause
+            raise errors.Unavailable(f"{url}{path}: {type(cause).__name__}: {cause}") from error
 
 
 def _address(url: str) -> str:
@@ -76,10 +80,3 @@ def _authority(url: str, ca: pathlib.Path | None) -> str | bool:
         raise errors.BadConfiguration(f"--url {url!r}: {error}") from error
     system = ssl.get_default_verify_paths()
     return str(ca) if ca is not None else system.cafile or system.capath or True
-
-
-def _plainly(error: BaseException) -> str:
-    """The innermost cause; the outer ones quote object addresses."""
-    while error.__cause__ or error.__context__:
-        error = error.__cause__ or error.__context__ or error
-    return f"{type(error).__name__}: {error}"

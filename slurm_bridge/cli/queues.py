@@ -31,7 +31,16 @@ def add(commands: "Commands[argparse.ArgumentParser]") -> None:
     config.set_defaults(run=_config)
     for command in (validate, reload, config):
         _server_options(command, default=argparse.SUPPRESS)
-        _token_options(command)
+        command.add_argument(
+            "--token-file",
+            type=pathlib.Path,
+            metavar="FILE",
+            help=f"your token (default: the variable {admin_client.VARIABLE})",
+        )
+        command.add_argument(
+            "--kubeconfig", type=pathlib.Path, metavar="FILE", help="use the token of this kubeconfig's user instead"
+        )
+        command.add_argument("--plain-http", action="store_true", help="send the token without TLS")
 
 
 def _server_options(parser: argparse.ArgumentParser, default: str | None) -> None:
@@ -40,17 +49,6 @@ def _server_options(parser: argparse.ArgumentParser, default: str | None) -> Non
     parser.add_argument(
         "--ca", type=pathlib.Path, default=default, metavar="FILE", help="CA that signed the server's certificate"
     )
-
-
-def _token_options(parser: argparse.ArgumentParser) -> None:
-    variable = admin_client.VARIABLE
-    parser.add_argument(
-        "--token-file", type=pathlib.Path, metavar="FILE", help=f"your token (default: the variable {variable})"
-    )
-    parser.add_argument(
-        "--kubeconfig", type=pathlib.Path, metavar="FILE", help="use the token of this kubeconfig's user instead"
-    )
-    parser.add_argument("--plain-http", action="store_true", help="send the token without TLS")
 
 
 def _show(options: argparse.Namespace) -> int:

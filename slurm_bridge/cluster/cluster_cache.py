@@ -136,33 +136,30 @@ class ClusterCache:
     def snapshot(self) -> ClusterSnapshot:
         """The cluster now; the same object again while nothing changed."""
         with self._lock:
-            if self._given.use_version != self._use_version:
-                self._given = self._take()
+            if self._given.use_version == self._use_version:
+                return self._given
+            if self._names is None:
+                self._names = frozenset(self._nodes)
+            if self._by_slurm is None:
+                linked = {facts.slurm_name: name for name, facts in self._nodes.items() if facts.slurm}
+                self._by_slurm = MappingProxyType(linked)
+            self._seen = self._seen.after(self._nodes, self._touched)
+            self._given = ClusterSnapshot(
+                version=self._version,
+                use_version=self._use_version,
+                company_version=self._company_version,
+                nodes=self._seen,
+                slurm_nodes=self._slurm,
+                partitions=self._partitions,
+                names=self._names,
+                by_slurm=self._by_slurm,
+                heterogeneous=self._heterogeneous,
+                nominated=self._nominations.by_node,
+            )
+            self._follower.note(self._use_version, frozenset(self._touched))
+            self._touched.clear()
+            self._given.follow(self._follower)
             return self._given
-
-    def _take(self) -> ClusterSnapshot:
-        if self._names is None:
-            self._names = frozenset(self._nodes)
-        if self._by_slurm is None:
-            linked = {facts.slurm_name: name for name, facts in self._nodes.items() if facts.slurm}
-            self._by_slurm = MappingProxyType(linked)
-        self._seen = self._seen.after(self._nodes, self._touched)
-        taken = ClusterSnapshot(
-            version=self._version,
-            use_version=self._use_version,
-            company_version=self._company_version,
-            nodes=self._seen,
-            slurm_nodes=self._slurm,
-            partitions=self._partitions,
-            names=self._names,
-            by_slurm=self._by_slurm,
-            heterogeneous=self._heterogeneous,
-            nominated=self._nominations.by_node,
-        )
-        self._follower.note(self._use_version, frozenset(self._touched))
-        self._touched.clear()
-        taken.follow(self._follower)
-        return taken
 
     def _moved(self) -> None:
         self._version += 1

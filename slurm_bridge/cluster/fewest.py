@@ -19,7 +19,7 @@ nodes that have changed.
 
 import dataclasses
 import functools
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from fractions import Fraction
 
 import numpy as np
@@ -31,7 +31,7 @@ from slurm_bridge.cluster.columns.members import NodeRows
 from slurm_bridge.cluster.memo import VersionCache
 from slurm_bridge.cluster.outside import Nodes
 from slurm_bridge.cluster.snapshot import NOTHING, Amounts, ClusterSnapshot, NodeFacts
-from slurm_bridge.model.job import Gres, MemoryPer
+from slurm_bridge.model.job import MemoryPer
 from slurm_bridge.model.slurmnode import Partition, SlurmNode
 from slurm_bridge.translate import layout, resources, shapes
 from slurm_bridge.translate.shapes import Form, Needs, Shape
@@ -106,7 +106,10 @@ class Fewest:
         self, named: str | None, eligible: Nodes, task: TaskNeed, tasks: int, snapshot: ClusterSnapshot
     ) -> int | None:
         """Of several partitions the one in which it takes the fewest."""
-        partitions = list(_open(named, snapshot.partitions))
+        names = {name.strip() for name in named.split(",")} if named else None
+        opened = (one for one in snapshot.partitions if "UP" in one.states)
+        # None where the job names none and the default one is not known.
+        partitions = [one for one in opened if (one.default if names is None else one.name in names)]
         if not partitions:
             return None
         columns = snapshot.columns
@@ -147,28 +150,19 @@ def _inside(snapshot: ClusterSnapshot, columns: NodeColumns, partition: Partitio
     return columns.mask([by_slurm[name] for name in partition.nodes if name in by_slurm])
 
 
-def _open(named: str | None, partitions: Iterable[Partition]) -> Iterator[Partition]:
-    """The partitions of the job; none where it names none and the default one is not known."""
-    names = {name.strip() for name in named.split(",")} if named else None
-    for one in partitions:
-        if "UP" in one.states and (one.default if names is None else one.name in names):
-            yield one
-
-
 def task_of(alike: Sequence[Shape]) -> TaskNeed:
     """Of pods that differ each is asked for as the largest."""
     amounts: dict[str, Fraction] = {}
     for shape in alike:
         for name, amount in resources.requests_of(shape.pods[0]).items():
             amounts[name] = max(amount, amounts.get(name, NOTHING))
-    needed = sorted((name, amount) for name, amount in amounts.items() if amount > 0)
-    return TaskNeed(shapes.bound(shapes.kinds(alike)), tuple(_amount(*pair) for pair in needed))
-
-
-def _amount(name: str, amount: Fraction) -> Amount:
-    scales = (scale for scale in _SCALES[name == "cpu" :] if scale % amount.denominator == 0)
-    scale = next(scales, amount.denominator)
-    return Amount(name, scale, amount.numerator * (scale // amount.denominator))
+    needed = []
+    for name, amount in sorted(amounts.items()):
+        if amount > 0:
+            whole = (scale for scale in _SCALES[name == "cpu" :] if scale % amount.denominator == 0)
+            scale = next(whole, amount.denominator)
+            needed.append(Amount(name, scale, amount.numerator * (scale // amount.denominator)))
+    return TaskNeed(shapes.bound(shapes.kinds(alike)), tuple(needed))
 
 
 def packed(task: TaskNeed, columns: NodeColumns) -> Whole:
@@ -187,11 +181,6 @@ def packed(task: TaskNeed, columns: NodeColumns) -> Whole:
 
 def _packed(found: TaskRoom) -> int:
     return (found.seen << _BITS) | found.real
-
-
-def unpacked(number: int) -> TaskRoom:
-    """The room that is written so."""
-    return TaskRoom(seen=number >> _BITS, real=number & _REAL)
 
 
 def _by_slurm(needs: Needs, columns: NodeColumns) -> Whole:
@@ -272,15 +261,14 @@ def _pods(facts: NodeFacts, used: Amounts, task: TaskNeed, most: int) -> int:
 def _left(node: SlurmNode) -> SlurmNode:
     if not (node.used_cpus or node.used_memory_mib or node.used_gres):
         return node
+    gres = []
+    for one in node.gres:
+        # What is used without a type may be of any type.
+        taken = sum(used.count for used in node.used_gres if used.name == one.name and used.type in ("", one.type))
+        gres.append(dataclasses.replace(one, count=max(0, one.count - taken)))
     return dataclasses.replace(
         node,
         cpus=node.cpus - node.used_cpus,
         memory_mib=max(0, node.memory_mib - node.used_memory_mib),
-        gres=tuple(_unused(one, node.used_gres) for one in node.gres),
+        gres=tuple(gres),
     )
-
-
-def _unused(one: Gres, used: Iterable[Gres]) -> Gres:
-    """What is used without a type may be of any type."""
-    taken = sum(other.count for other in used if other.name == one.name and other.type in ("", one.type))
-    return dataclasses.replace(one, count=max(0, one.count - taken))

@@ -5,7 +5,7 @@ import itertools
 from collections.abc import Iterable
 
 from slurm_bridge.cluster.overlaid import Overlaid
-from slurm_bridge.cluster.snapshot import NOTHING, Amounts, ClusterSnapshot, NodeFacts
+from slurm_bridge.cluster.snapshot import NOTHING, Amounts, ClusterSnapshot
 from slurm_bridge.model.pod import Pod
 from slurm_bridge.translate import resources
 
@@ -19,7 +19,13 @@ def without(snapshot: ClusterSnapshot, pods: Iterable[Pod]) -> ClusterSnapshot:
     for pod in pods:
         if pod.spec.node_name in snapshot.nodes:
             by_node.setdefault(pod.spec.node_name, []).append(pod)
-    left = {name: _left(snapshot.nodes[name], gone) for name, gone in by_node.items()}
+    left = {}
+    for name, gone in by_node.items():
+        facts, leaving = snapshot.nodes[name], {pod.uid: pod for pod in gone}
+        asked = [resources.requests_of(pod) for pod in leaving.values()]
+        staying = tuple(pod for pod in facts.pods if pod.uid not in leaving)
+        used, placed = _less(facts.used, asked), _less(facts.placed, asked)
+        left[name] = dataclasses.replace(facts, used=used, placed=placed, pods=staying)
     version, nodes = next(_versions), snapshot.nodes
     return dataclasses.replace(
         snapshot,
@@ -28,13 +34,6 @@ def without(snapshot: ClusterSnapshot, pods: Iterable[Pod]) -> ClusterSnapshot:
         company_version=version,
         nodes=nodes.over(left) if isinstance(nodes, Overlaid) else {**nodes, **left},
     )
-
-
-def _left(facts: NodeFacts, gone: Iterable[Pod]) -> NodeFacts:
-    leaving = {pod.uid: pod for pod in gone}
-    asked = [resources.requests_of(pod) for pod in leaving.values()]
-    staying = tuple(pod for pod in facts.pods if pod.uid not in leaving)
-    return dataclasses.replace(facts, used=_less(facts.used, asked), placed=_less(facts.placed, asked), pods=staying)
 
 
 def _less(amounts: Amounts, taken: Iterable[Amounts]) -> Amounts:

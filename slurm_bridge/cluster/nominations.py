@@ -1,6 +1,6 @@
 """Pods that have been promised a node and are not on it yet: other pods there have to leave room for them."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from types import MappingProxyType
 
 from slurm_bridge.model.pod import Pod
@@ -20,34 +20,25 @@ class Nominations:
 
     def hear(self, uid: str, pod: Pod | None) -> bool:
         """What a pod is now, None when it is gone; whether that changes anything here."""
-        promised = pod if pod is not None and _promised(pod) else None
+        waits = pod is not None and not pod.bound and not pod.terminal
+        promised = pod if pod is not None and waits and pod.status.nominated_node_name else None
         known = self._pods.get(uid)
         if promised is None and known is None:
             return False
-        if promised is not None and known is not None and _same(promised, known):
-            return False
+        if promised is not None and known is not None:
+            same = promised.status.nominated_node_name == known.status.nominated_node_name
+            if same and promised.spec == known.spec:
+                return False
         self._pods.pop(uid, None)
         if promised is not None:
             self._pods[uid] = promised
-        self._by_node = _sorted(self._pods.values())
+        found: dict[str, list[Pod]] = {}
+        for one in self._pods.values():
+            found.setdefault(one.status.nominated_node_name or "", []).append(one)
+        self._by_node = MappingProxyType({node: tuple(some) for node, some in found.items()})
         return True
 
     @property
     def by_node(self) -> ByNode:
         """The pods by the node that they were promised; the same object again while nothing changed."""
         return self._by_node
-
-
-def _promised(pod: Pod) -> bool:
-    return bool(pod.status.nominated_node_name) and not pod.bound and not pod.terminal
-
-
-def _same(one: Pod, other: Pod) -> bool:
-    return one.status.nominated_node_name == other.status.nominated_node_name and one.spec == other.spec
-
-
-def _sorted(pods: Iterable[Pod]) -> ByNode:
-    found: dict[str, list[Pod]] = {}
-    for pod in pods:
-        found.setdefault(pod.status.nominated_node_name or "", []).append(pod)
-    return MappingProxyType({node: tuple(some) for node, some in found.items()})

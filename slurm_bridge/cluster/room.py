@@ -57,18 +57,8 @@ class _Kind:
     kube: _Wanted
 
 
-def now(columns: NodeColumns, pod: Pod, request: JobRequest) -> Mask:
-    """The nodes that could take one such pod of this request at this moment."""
-    return _now(columns, _kind(pod, request))
-
-
-def among(columns: NodeColumns, rows: Rows, pod: Pod, request: JobRequest) -> Mask:
-    """The same of the nodes in these rows, by place."""
-    return _among(columns, rows, _kind(pod, request))
-
-
 class NodeRooms:
-    """The same for all nodes, of which only those that changed are looked at again; used from any thread."""
+    """Which nodes have room: of all nodes only those that changed are looked at again; used from any thread."""
 
     def __init__(self) -> None:
         self._kept: QuestionCache[_Kind] = QuestionCache(MOST_KINDS)
@@ -76,16 +66,22 @@ class NodeRooms:
         self._once: Recent[_Kind, bool] = Recent(MOST_KINDS)
 
     def now(self, columns: NodeColumns, pod: Pod, request: JobRequest) -> Mask:
-        """As `room.now`."""
+        """The nodes that could take one such pod of this request at this moment."""
         return self._now(columns, _kind(pod, request))
 
     def among(self, columns: NodeColumns, rows: Rows, pod: Pod, request: JobRequest) -> Mask:
-        """As `room.among`. All nodes are looked at for many of them, and for pods of a kind that came before."""
+        """The same of the nodes in these rows, by place.
+
+        All nodes are looked at for many of them, and for pods of a kind that came before.
+        """
         kind = _kind(pod, request)
         if len(rows) * _MANY >= len(columns) or self._once.get(kind):
             return self._now(columns, kind)[rows]
         self._once.put(kind, True)
-        return _among(columns, rows, kind)
+        room: Mask = columns.present[rows]
+        for there, used, least in _enough(columns, kind.wanted):
+            room = room & ((there[rows] if used is None else there[rows] - used[rows]) >= least)
+        return room
 
     def _now(self, columns: NodeColumns, kind: _Kind) -> Mask:
         return self._kept.get(kind, columns, lambda: _now(columns, kind), lambda facts: _fits(facts, kind))
@@ -95,13 +91,6 @@ def _now(columns: NodeColumns, kind: _Kind) -> Mask:
     room: Mask = columns.present
     for there, used, least in _enough(columns, kind.wanted):
         room = room & ((there if used is None else there - used) >= least)
-    return room
-
-
-def _among(columns: NodeColumns, rows: Rows, kind: _Kind) -> Mask:
-    room: Mask = columns.present[rows]
-    for there, used, least in _enough(columns, kind.wanted):
-        room = room & ((there[rows] if used is None else there[rows] - used[rows]) >= least)
     return room
 
 
@@ -148,12 +137,10 @@ def _wanted(pod: Pod, request: JobRequest) -> _Wanted:
     return tuple(found)
 
 
-def _requested(pod: Pod) -> Mapping[str, int]:
+@ByPod
+def requested(pod: Pod) -> Mapping[str, int]:
+    """What a pod asks for in all, in the units of columns."""
     return MappingProxyType({name: units(name, amount) for name, amount in resources.requests_of(pod).items()})
-
-
-#: What a pod asks for in all, in the units of columns.
-requested: ByPod[Mapping[str, int]] = ByPod(_requested)
 
 
 def _slurm(name: str) -> Callable[[SlurmNode | None], int] | None:

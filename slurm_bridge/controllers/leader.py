@@ -52,15 +52,11 @@ class Election:
         terms: Terms,
         *,
         dice: random.Random,
-        on_started: Callable[[], None] = lambda: None,
-        on_lost: Callable[[], None] = lambda: None,
     ) -> None:
         self._cluster = cluster
         self._clock = clock
         self._terms = terms
         self._dice = dice
-        self._on_started = on_started
-        self._on_lost = on_lost
         self._journal = logger.bind(lease=f"{terms.namespace}/{terms.name}")
         self._lock = threading.Lock()
         self._until = -math.inf
@@ -81,10 +77,12 @@ class Election:
         return (self._seen.spec.holder_identity or "") if self._seen is not None else ""
 
     def step(self) -> None:
-        """Renews the lease or takes a free one, then calls `on_started` or `on_lost` after a change."""
+        """Renews the lease or takes a free one, and logs a change of the lead."""
         with self._lock:
-            if not self._released:
-                self._try()
+            mine = self._mine()
+            # What we wrote last is probably still there: one call is enough, and the precondition fails when it is not.
+            if not self._released and (mine is None or not self._attempt("renewed", lambda: self._take(mine))):
+                self._attempt("taken", self._look)
         self._tell()
 
     def run(self, stop: threading.Event) -> None:
@@ -102,12 +100,6 @@ class Election:
             if mine is not None:
                 self._attempt("released", lambda: self._write(mine, self._spec(mine, holder="")))
         self._tell()
-
-    def _try(self) -> None:
-        mine = self._mine()
-        # What we wrote last is probably still there: one call is enough, and the precondition fails when it is not.
-        if mine is None or not self._attempt("renewed", lambda: self._take(mine)):
-            self._attempt("taken", self._look)
 
     def _mine(self) -> Lease | None:
         """The lease as we remember it, if we hold it."""
@@ -130,18 +122,15 @@ class Election:
     def _look(self) -> None:
         found = self._cluster.lease(self._terms.namespace, self._terms.name)
         self._observe(found)
-        if found is None or self._free(found):
-            self._take(found)
-        else:
+        held = False
+        if found is not None and found.spec.holder_identity not in (None, "", self._terms.identity):
+            # Another holds it, unless it has not renewed it for its whole duration.
+            lasts = found.spec.lease_duration_seconds or self._terms.lease_seconds
+            held = self._clock.now() < self._seen_at + lasts
+        if held:
             self._until = -math.inf
-
-    def _free(self, lease: Lease) -> bool:
-        """It has no holder, we hold it, or its holder has not renewed it for its whole duration."""
-        holder = lease.spec.holder_identity
-        if not holder or holder == self._terms.identity:
-            return True
-        lasts = lease.spec.lease_duration_seconds or self._terms.lease_seconds
-        return self._clock.now() >= self._seen_at + lasts
+        else:
+            self._take(found)
 
     def _take(self, lease: Lease | None) -> None:
         """Write our claim over exactly what was read; we lead from the moment in which it was sent."""
@@ -181,12 +170,10 @@ class Election:
         self._seen, self._seen_at = None, -math.inf
 
     def _tell(self) -> None:
-        """Calls back once for each change, outside the lock, so that callbacks may read `leading`."""
         leads = self.leading
         if leads != self._told:
             self._told = leads
             self._journal.info("{} {}", self._terms.identity, "leads now" if leads else "does not lead any more")
-            (self._on_started if leads else self._on_lost)()
 
 
 def _version(lease: Lease) -> tuple[str, str]:

@@ -43,7 +43,7 @@ def routes(settings: Settings, inputs: AdminInputs) -> Routes:
         callers=MeteredCallers(inputs.callers, inputs.clock, inputs.metrics.request_to_kubernetes),
         leads=lambda: _leads(inputs),
         queues=lambda: _queues(inputs),
-        refusal=lambda: _refusal(again) if (again := inputs.reload()) else None,
+        refusal=lambda: again.refusal if (again := inputs.reload()) else None,
         reload=lambda: _reloaded(inputs),
         count=lambda what, status: inputs.metrics.queue_requests.labels(what, str(status.value)).inc(),
         busy=RequestPace(given.requests_per_second, inputs.clock),
@@ -124,14 +124,4 @@ def _reloaded(inputs: AdminInputs) -> administration.RefusedConfiguration | None
     if again is None:
         words = "this process has no configuration file to reload"
         return administration.RefusedConfiguration(at=inputs.clock.wall(), problems=(words,))
-    again.now()
-    return _refusal(again)
-
-
-def _refusal(again: reload.Reload) -> administration.RefusedConfiguration | None:
-    found = again.refusal
-    return (
-        administration.RefusedConfiguration(at=found.at, problems=found.problem.splitlines())
-        if found is not None
-        else None
-    )
+    return again.now()

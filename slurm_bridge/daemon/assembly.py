@@ -62,8 +62,14 @@ class Assembly:
 
 def build(settings: Settings, inputs: CoreInputs) -> Assembly:
     """Build the core. Raises BadConfiguration if the settings contradict each other."""
-    given = _given(settings, inputs)
-    pod_index = _pod_index(given, inputs)
+    more = configuration.owner_kinds(settings)
+    owners = Owners(inputs.cluster, inputs.clock, known=inputs.known, more=more)
+    given = Given(owners=owners, options=configuration.workloads(settings))
+
+    def claim(pod: Pod) -> Root:
+        return base.claim(pod, given.owners.known, given.options)
+
+    pod_index = PodIndex(claim, handles=base.handles, now=inputs.clock.now)
     gather = _gatherer(given)
     order = Order(pod_index, lambda: context.config.chain, gather)
     queue = WorkQueue(inputs.clock, order.key, order.served, namespace=names.namespace_of)
@@ -111,19 +117,6 @@ def _reporter(settings: Settings, inputs: CoreInputs, pod_index: PodIndex) -> St
         ),
         count=inputs.count,
     )
-
-
-def _given(settings: Settings, inputs: CoreInputs) -> Given:
-    more = configuration.owner_kinds(settings)
-    owners = Owners(inputs.cluster, inputs.clock, known=inputs.known, more=more)
-    return Given(owners=owners, options=configuration.workloads(settings))
-
-
-def _pod_index(given: Given, inputs: CoreInputs) -> PodIndex:
-    def claim(pod: Pod) -> Root:
-        return base.claim(pod, given.owners.known, given.options)
-
-    return PodIndex(claim, handles=base.handles, now=inputs.clock.now)
 
 
 def _gatherer(given: Given) -> Gather:

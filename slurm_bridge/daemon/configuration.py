@@ -5,7 +5,7 @@ import math
 
 from slurm_bridge import errors
 from slurm_bridge.daemon import slurm_fit
-from slurm_bridge.hooks import attempts, calls, chain, registry
+from slurm_bridge.hooks import attempts, calls, registry
 from slurm_bridge.hooks.services import ChainServices, Settle
 from slurm_bridge.mirror.breaker import Breaker
 from slurm_bridge.mirror.rhythm import Rhythm
@@ -58,10 +58,7 @@ def rules(settings: Settings) -> Rules:
 
 def changeable(settings: Settings, around: ChainServices) -> Config:
     """What can change while the daemon runs. Raises BadConfiguration if any part of it cannot work."""
-    return Config(rules=rules(settings), chain=_chain(settings, around), ends=ends(settings))
-
-
-def _chain(settings: Settings, around: ChainServices) -> chain.Chain:
+    translation = rules(settings)
     wanted = tuple(
         registry.HookConfig(
             name=one.name,
@@ -73,7 +70,8 @@ def _chain(settings: Settings, around: ChainServices) -> chain.Chain:
     )
     # These options follow from other settings, so that the administrator states them once.
     told = {"eligibility": {"scheduler_names": list(settings.scheduler_names)}}
-    return registry.build(wanted, dataclasses.replace(around, strict=settings.unhonoured == "wait"), told=told)
+    chain = registry.build(wanted, dataclasses.replace(around, strict=settings.unhonoured == "wait"), told=told)
+    return Config(rules=translation, chain=chain, ends=ends(settings))
 
 
 def ends(settings: Settings) -> Ends:

@@ -38,9 +38,11 @@ class MetricsCounters:
         self._metrics.admitted_workloads.inc()
         if waited is not None:
             self._metrics.allocation_to_bound.observe(max(0.0, waited))
-        age = self._age(pod)
-        if age is not None:
-            self._metrics.pod_scheduling_sli_duration.observe(max(0.0, age))
+        try:
+            created = dt.datetime.fromisoformat(pod.metadata.creation_timestamp or "").timestamp()
+        except (ValueError, OverflowError):
+            return
+        self._metrics.pod_scheduling_sli_duration.observe(max(0.0, self._clock.wall() - created))
 
     def ended(self, reason: str) -> None:
         if reason == "orphan":
@@ -50,13 +52,6 @@ class MetricsCounters:
 
     def resized(self) -> None:
         self._metrics.pod_resizes.inc()
-
-    def _age(self, pod: Pod) -> float | None:
-        try:
-            created = dt.datetime.fromisoformat(pod.metadata.creation_timestamp or "").timestamp()
-        except (ValueError, OverflowError):
-            return None
-        return self._clock.wall() - created
 
 
 def refresh(metrics: Metrics, core: Core, election: Election | None, clock: ports.Clock) -> None:

@@ -104,8 +104,15 @@ class Daemon:
         self._declare(self.core.context.config.chain.annotations)
         self._pool = WorkerPool(self.core, settings.scheduling.workers)
         self._loops = Loops(self.core, self._pool, clock, self.health, self._may_write)
-        self._reloader = self._reload(source) if source is not None else None
-        self.server = submission_api.opened(settings, {**self._routes(), **self._admin_routes(extras.callers)})
+        self._reloader: Reload | None = None
+        if source is not None:
+            use = Use(
+                apply=self._apply,
+                told=self._report_reload,
+                stored=lambda: admin_api.stored(self.core.context.config.chain),
+            )
+            self._reloader = Reload(settings, source, use, clock)
+        self.server = submission_api.opened(settings, self._routes(extras.callers))
         self.probes = submission_api.probed(settings, probes.alone(self.health))
         self._supervise()
 
@@ -190,15 +197,11 @@ class Daemon:
     def _on_kinds(self) -> None:
         self.core.on_kinds()
 
-    def _routes(self) -> Routes:
+    def _routes(self, callers: ports.Callers | None) -> Routes:
         def refresh() -> None:
             counters.refresh(self.metrics, self.core, self.election, self._clock)
             queue_view.refresh(self.metrics, self._chain())
 
-        ours = {**submission_api.routes(self.settings, self._pods), **queue_view.routes(self._chain)}
-        return {**probes.routes(self.health, self.metrics, refresh), **ours}
-
-    def _admin_routes(self, callers: ports.Callers | None) -> Routes:
         inputs = admin_api.AdminInputs(
             callers=callers,
             clock=self._clock,
@@ -207,7 +210,12 @@ class Daemon:
             reload=lambda: self._reloader,
             closing=self.supervisor.stop.is_set,
         )
-        return admin_api.routes(self.settings, inputs)
+        return {
+            **probes.routes(self.health, self.metrics, refresh),
+            **submission_api.routes(self.settings, self._pods),
+            **queue_view.routes(self._chain),
+            **admin_api.routes(self.settings, inputs),
+        }
 
     def _chain(self) -> Chain | None:
         return self.core.context.config.chain if self._loops.acting else None
@@ -229,9 +237,6 @@ class Daemon:
             add("election", self.election.run, carries=True)
         if self._reloader is not None:
             add("reload", self._reloader.run)
-        self._probe()
-
-    def _probe(self) -> None:
         for loop in ("scheduler", "mirror"):
             self.health.expect(loop, within=HUNG)
         self.health.alive_while("threads", lambda: ", ".join((*self.supervisor.dead(), *self._feeds.dead())))
@@ -260,12 +265,6 @@ class Daemon:
                 raise errors.BridgeError(f"the informers of {', '.join(dead)} have ended")
             if self.core.context.config.chain.abandoned >= MOST_ABANDONED:
                 raise errors.BridgeError(f"{MOST_ABANDONED} hooks never returned")
-
-    def _reload(self, source: SettingsReader) -> Reload:
-        use = Use(
-            apply=self._apply, told=self._report_reload, stored=lambda: admin_api.stored(self.core.context.config.chain)
-        )
-        return Reload(self.settings, source, use, self._clock)
 
     def _apply(self, settings: Settings) -> None:
         """Apply new settings, after all of them were checked and what the hooks newly need was listed."""

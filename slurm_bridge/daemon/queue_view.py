@@ -7,7 +7,7 @@ from typing import Any
 from slurm_bridge.hooks.chain import Chain
 from slurm_bridge.telemetry.metrics import Metrics
 from slurm_bridge.web.replies import Reply
-from slurm_bridge.web.routes import Routes
+from slurm_bridge.web.routes import Request, Routes
 
 PATH = "/queues"
 
@@ -15,14 +15,14 @@ PATH = "/queues"
 def routes(chain: Callable[[], Chain | None]) -> Routes:
     """The route of the page. It answers 404 while this replica does not lead, because there is no chain."""
 
-    def show() -> Reply:
+    def show(_: Request) -> Reply:
         at_work = chain()
         found = pictured(at_work) if at_work is not None else None
         if found is None:
             return Reply.text("there are no queues: this process runs no hook with queues\n", http.HTTPStatus.NOT_FOUND)
         return Reply.json(found)
 
-    return {("GET", PATH): lambda _: show()}
+    return {("GET", PATH): show}
 
 
 def pictured(chain: Chain) -> Mapping[str, Any] | None:

@@ -15,6 +15,7 @@ from loguru import logger
 from slurm_bridge import errors, ports
 from slurm_bridge.settings import shown
 from slurm_bridge.settings.model import Settings
+from slurm_bridge.web.administration import RefusedConfiguration
 
 #: The time between two looks at the files.
 PERIOD = 2.0
@@ -35,14 +36,6 @@ class StoredFile:
     file: str
     read: str
     now: str
-
-
-@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
-class RefusedConfiguration:
-    """The stored configuration is not in force: since when, and why."""
-
-    at: float
-    problem: str
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
@@ -104,7 +97,7 @@ class Reload:
 
     def _refuse(self, problem: str) -> None:
         logger.error("the new configuration is not used, the last good one stays in force: {}", problem)
-        self._refusal = RefusedConfiguration(at=self._clock.wall(), problem=problem)
+        self._refusal = RefusedConfiguration(at=self._clock.wall(), problems=problem.splitlines())
         self._use.told("refused", problem)
 
     def _look(self, stored: Iterable[StoredFile]) -> tuple[str, ...]:

@@ -85,20 +85,8 @@ def source(settings: Settings, watched: PodSource, inputs: SubmissionInputs) -> 
     if inputs.callers is None:
         raise errors.BadConfiguration("web.submission: the API server cannot be reached on behalf of callers")
     callers = MeteredCallers(inputs.callers, inputs.clock, inputs.metrics.request_to_kubernetes)
-    api = PodSubmissionApi(watched, _backend(settings, callers, inputs))
-    inputs.metrics.submissions_pending.set_function(lambda: api.pending)
-    return api
-
-
-def routes(settings: Settings, pods: PodSource) -> Routes:
-    """The routes of the submission API; empty if the source is a plain watch."""
-    most = settings.web.submission.most_bytes
-    return bounded(pods.routes(), most) if isinstance(pods, PodSubmissionApi) else {}
-
-
-def _backend(settings: Settings, callers: ports.Callers, inputs: SubmissionInputs) -> SubmissionBackend:
     given, count = settings.web.submission, inputs.metrics.submissions
-    return SubmissionBackend(
+    backend = SubmissionBackend(
         callers=callers,
         read=manifests.handed_in,
         judge=Judge(inputs.clock, configuration.workloads(settings), inputs.rules),
@@ -109,6 +97,15 @@ def _backend(settings: Settings, callers: ports.Callers, inputs: SubmissionInput
         scheduler_names=settings.scheduler_names,
         limits=buffer.BufferLimits(most=given.pending, unseen=given.unseen_seconds),
     )
+    api = PodSubmissionApi(watched, backend)
+    inputs.metrics.submissions_pending.set_function(lambda: api.pending)
+    return api
+
+
+def routes(settings: Settings, pods: PodSource) -> Routes:
+    """The routes of the submission API; empty if the source is a plain watch."""
+    most = settings.web.submission.most_bytes
+    return bounded(pods.routes(), most) if isinstance(pods, PodSubmissionApi) else {}
 
 
 class Judge:
@@ -122,23 +119,21 @@ class Judge:
         self._given = Given(owners=Owners(_NoOwners(), clock, known=NOTHING), options=options)
 
     def __call__(self, pod: Pod) -> str:
-        workload = self._workload(pod)
-        if not isinstance(workload, Workload):
-            return workload.message if isinstance(workload, Wait) else ""
-        found = translator.translate(workload, self._rules())
-        return found.message if isinstance(found, Reject) else ""
-
-    def _workload(self, pod: Pod) -> object:
         if base.handles(pod):
-            return Workload(
+            workload: object = Workload(
                 root=voices.itself(pod),
                 pods=(pod,),
                 sources=(voices.own(pod),),
                 job_name=pod.metadata.name,
                 gang=Gang(minimum=_ANY_NUMBER),
             )
-        root = base.claim(pod, NOTHING, self._given.options)
-        return base.gather(root, _SinglePod(pod), self._given, started=True)
+        else:
+            root = base.claim(pod, NOTHING, self._given.options)
+            workload = base.gather(root, _SinglePod(pod), self._given, started=True)
+        if not isinstance(workload, Workload):
+            return workload.message if isinstance(workload, Wait) else ""
+        found = translator.translate(workload, self._rules())
+        return found.message if isinstance(found, Reject) else ""
 
 
 class _SinglePod:

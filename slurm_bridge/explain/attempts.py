@@ -4,7 +4,6 @@ import dataclasses
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from slurm_bridge.hooks.attempts import Attempt
 from slurm_bridge.hooks.base import Nodes
 from slurm_bridge.hooks.chain import Plan
 from slurm_bridge.model import hostlist
@@ -28,28 +27,28 @@ def tries(plan: Plan) -> tuple[NodeAttempt, ...]:
     """The attempts that take time; empty if there is only one."""
     every = plan.course.attempts
     found = tuple(
-        _try(number, attempt, now=number == plan.state.attempt)
+        NodeAttempt(
+            number=number + 1,
+            name=attempt.name or "best nodes",
+            nodes=attempt.nodes,
+            seconds=attempt.window_seconds,
+            now=number == plan.state.attempt,
+        )
         for number, attempt in enumerate(every)
         if attempt.window_seconds != 0
     )
     return found if len(found) > 1 else ()
 
 
-def _try(number: int, attempt: Attempt, *, now: bool) -> NodeAttempt:
-    return NodeAttempt(
-        number=number + 1,
-        name=attempt.name or "best nodes",
-        nodes=attempt.nodes,
-        seconds=attempt.window_seconds,
-        now=now,
-    )
-
-
 def lines(found: Sequence[NodeAttempt]) -> Iterator[str]:
     """The text."""
     width = max((len(one.name) for one in found), default=0)
     for one in found:
-        nodes = "every eligible node" if one.nodes is None else _nodes(one.nodes)
+        nodes = "every eligible node"
+        if one.nodes is not None:
+            text = hostlist.compress(one.nodes)
+            nodes = "1 node" if len(one.nodes) == 1 else f"{len(one.nodes)} nodes"
+            nodes += f": {text}" if len(text) <= MOST_TEXT else ""
         seconds = f", for {one.seconds:g} s after Slurm has considered the job" if one.seconds is not None else ""
         yield f"{one.number}  {one.name:<{width}}  {nodes}{seconds}{' (now)' if one.now else ''}"
 
@@ -63,9 +62,3 @@ def machine(one: NodeAttempt) -> Mapping[str, Any]:
         "seconds": one.seconds,
         "now": one.now,
     }
-
-
-def _nodes(nodes: Nodes) -> str:
-    text = hostlist.compress(nodes)
-    count = "1 node" if len(nodes) == 1 else f"{len(nodes)} nodes"
-    return f"{count}: {text}" if len(text) <= MOST_TEXT else count

@@ -144,7 +144,8 @@ class CachedKnown:
 
 def jobs(slurm: ports.Slurm, seen: Iterable[Pod], owner: Owner, ids: IdRange | None) -> Sequence[JobView]:
     """The placeholders of these pods, the latest last: by the ids on the pods, by chosen ids, else by a scan."""
-    found = [view for job_id in _ids(seen, owner, ids) if (view := _ours(slurm.job(job_id), owner)) is not None]
+    read = map(slurm.job, _ids(seen, owner, ids))
+    found = [view for view in read if view is not None and view.owner is not None and view.owner.same_workload(owner)]
     alive = [view for view in found if view.state.phase is not Phase.ENDED]
     return sorted(found if alive else slurm.find(owner), key=_attempt)
 
@@ -158,10 +159,6 @@ def _ids(seen: Iterable[Pod], owner: Owner, ids: IdRange | None) -> Iterable[Job
         else []
     )
     return dict.fromkeys([*carried, *chosen])
-
-
-def _ours(view: JobView | None, owner: Owner) -> JobView | None:
-    return view if view is not None and view.owner is not None and view.owner.same_workload(owner) else None
 
 
 def _attempt(view: JobView) -> tuple[int, int]:

@@ -7,7 +7,7 @@
 """
 
 import dataclasses
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 
 from slurm_bridge.explain import attempts, cluster_view, context, pipeline, preemption, usage
 from slurm_bridge.explain.attempts import NodeAttempt
@@ -145,18 +145,14 @@ def _written(inquiry: Inquiry, result: PipelineResult) -> Mapping[str, object] |
     desired, means, request = inquiry.desired, inquiry.means, result.translated.request
     mark = desired_job.mark(desired, result.plan) if result.plan else f"{desired.intent}:{digest.digest(request)}"
     plan = result.plan.state.text if result.plan else ""
-    attempt, members = _attempt(inquiry.jobs), desired_job.members(desired)
+    attempt, members = 0, desired_job.members(desired)
+    last = inquiry.jobs[-1] if inquiry.jobs else None
+    if last is not None and last.owner is not None:
+        # The current attempt, or the next one if the last has ended.
+        attempt = last.owner.attempt + (1 if context.alive(inquiry.jobs) is None else 0)
     owner = records.for_attempt(request.owner, attempt, request=mark, plan=plan, members=members)
     job_id = means.ids.choose(owner) if means.ids is not None else None
     try:
         return means.write(dataclasses.replace(request, owner=owner, job_id=job_id))
     except ValueError as mistake:
         return Reject(reason="InvalidRequest", message=str(mistake))
-
-
-def _attempt(jobs: Sequence[JobView]) -> int:
-    """The number of the current attempt, or of the next one if the last has ended."""
-    last = jobs[-1] if jobs else None
-    if last is None or last.owner is None:
-        return 0
-    return last.owner.attempt + (1 if context.alive(jobs) is None else 0)

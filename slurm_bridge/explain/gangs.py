@@ -16,7 +16,9 @@ def values(workload: Workload, given: Given) -> tuple[Value, ...]:
     gang = workload.gang
     if gang is None:
         return ()
-    counted = _counted(workload, given)
+    found = base.subject(workload.root, given.known)
+    what = names.GROUP_SIZE if found is None else kind_table.SPECS[found.kind].counted
+    counted = f"{what} of {workload.root}"
     size = (Value(field="size", value=str(gang.size), source=counted),) if gang.size is not None else ()
     return (
         Value(field="minimum", value=str(gang.minimum), source=counted),
@@ -27,13 +29,6 @@ def values(workload: Workload, given: Given) -> tuple[Value, ...]:
             source=f"{_lost_source(workload, given)}: {gang.member_lost.value}",
         ),
     )
-
-
-def _counted(workload: Workload, given: Given) -> str:
-    found = base.subject(workload.root, given.known)
-    if found is None:
-        return f"{names.GROUP_SIZE} of {workload.root}"
-    return f"{kind_table.SPECS[found.kind].counted} of {workload.root}"
 
 
 def _lost_source(workload: Workload, given: Given) -> str:

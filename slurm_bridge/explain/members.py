@@ -68,11 +68,6 @@ def slots(found: Sequence[Slot]) -> Iterator[str]:
             yield f"   {word}: {hostlist.compress(nodes)}"
 
 
-def machine(row: MemberRow) -> Mapping[str, Any]:
-    """One member."""
-    return dataclasses.asdict(row)
-
-
 def machine_slot(slot: Slot) -> Mapping[str, Any]:
     """One slot; null for the nodes if they were not read."""
     fits = None if slot.fits is None else [{"room": room, "nodes": sorted(each)} for room, each in slot.fits.items()]

@@ -20,7 +20,6 @@ from slurm_bridge.hooks.pass_context import Stopped
 from slurm_bridge.hooks.usable_nodes import FilterResult
 from slurm_bridge.model.verdict import Obstacle, Wait
 from slurm_bridge.scheduler import desired_job
-from slurm_bridge.scheduler.state import DesiredJob
 from slurm_bridge.translate.translator import Translated
 
 #: The note if a hook ended the pass before the nodes.
@@ -108,8 +107,12 @@ def against(inquiry: Inquiry, servers: Servers, others: OtherWorkloads = usage.A
         told=planned.told,
     )
     inside = tuple(nodes.within(one, seen, planned.request) for one in reasons)
+    desired = inquiry.desired
+    # The user cancelled exactly this request, and it has not changed since.
+    parked = desired_job.parked(desired)
+    obstacle = Wait(reason="Parked", message=desired_job.why_parked(desired)) if parked else None
     return PipelineResult(
-        obstacle=_parked(inquiry.desired) or chain.commit(workload, planned, seen),
+        obstacle=obstacle or chain.commit(workload, planned, seen),
         translated=settled,
         lines=planned.lines,
         slots=_slots(settled, seen, inside),
@@ -173,8 +176,3 @@ def _pass(
             session.subset_nodes(ask, ask.workload.pods, eligible)
             session.express(ask)
     return tuple(session.lines), found
-
-
-def _parked(desired: DesiredJob) -> Wait | None:
-    """The user cancelled exactly this request, and it has not changed since."""
-    return Wait(reason="Parked", message=desired_job.why_parked(desired)) if desired_job.parked(desired) else None

@@ -13,7 +13,6 @@ from slurm_bridge.explain.context import Inquiry
 from slurm_bridge.hooks import evictions
 from slurm_bridge.hooks.evictions import Preempts, Proposal
 from slurm_bridge.mirror.table import Table
-from slurm_bridge.model.job import JobView
 from slurm_bridge.model.placeholder import Placeholder
 from slurm_bridge.model.pod import Pod
 from slurm_bridge.model.workload import Root
@@ -85,7 +84,10 @@ def _proposal(
     hook: Preempts, inquiry: Inquiry, servers: Servers, scene: ClusterView, members: Sequence[Pod], claim: Claim
 ) -> Proposal | None:
     means, root = inquiry.means, inquiry.workload.root
-    table = _table(servers, means.rules.cluster_id)
+    table = Table(lambda _: None)
+    for view in servers.slurm.jobs():
+        if view.owner is not None and view.owner.cluster == means.rules.cluster_id:
+            table.put(Placeholder(job_id=view.job_id, owner=view.owner, state=view.state, since=_LONG_AGO, view=view))
     pod_index = _pod_index(scene, members, claim, root)
     waits, now, window = pod_index.workload(root.key), means.clock.now(), Limits().window
     one = preemptors.preemptor(hook, inquiry.desired, waits, table, now=now, window=window)
@@ -106,15 +108,6 @@ def _proposal(
     return preemptors.proposal(hook, one, situation)
 
 
-def _table(servers: Servers, cluster: str) -> Table:
-    """The jobs of this bridge that Slurm has."""
-    table = Table(lambda _: None)
-    for view in servers.slurm.jobs():
-        if view.owner is not None and view.owner.cluster == cluster:
-            table.put(_placeholder(view))
-    return table
-
-
 def _pod_index(scene: ClusterView, members: Sequence[Pod], claim: Claim, root: Root) -> PodIndex:
     """The pods that jobs have bound, and those of the workload."""
     pod_index = PodIndex(claim, now=lambda: _LONG_AGO)
@@ -125,11 +118,6 @@ def _pod_index(scene: ClusterView, members: Sequence[Pod], claim: Claim, root: R
         pod_index.put(None, pod)
         pod_index.move(pod.uid, root)
     return pod_index
-
-
-def _placeholder(view: JobView) -> Placeholder:
-    assert view.owner is not None
-    return Placeholder(job_id=view.job_id, owner=view.owner, state=view.state, since=_LONG_AGO, view=view)
 
 
 def _name(pod: Pod) -> str:

@@ -39,9 +39,11 @@ def lines(found: QueuePreemption | None) -> Iterator[str]:
     if found is None:
         return
     if found.room_made_by:
+        *others, last = found.room_made_by
+        named = f"{', '.join(others)} and {last}" if others else last
         yield (
             f"workloads are evicted for it, because their queues use more than their guarantees: "
-            f"{_listed(found.room_made_by)}; its queue admits it first when they have ended"
+            f"{named}; its queue admits it first when they have ended"
         )
     if found.makes_room_for:
         cause = "" if found.unasked else ": the guarantee of that queue covers what this queue has borrowed"
@@ -58,7 +60,3 @@ def machine(found: QueuePreemption | None) -> Mapping[str, Any] | None:
     if found is None:
         return None
     return {"room_made_by": list(found.room_made_by), "makes_room_for": found.makes_room_for}
-
-
-def _listed(names: tuple[str, ...]) -> str:
-    return names[0] if len(names) == 1 else f"{', '.join(names[:-1])} and {names[-1]}"

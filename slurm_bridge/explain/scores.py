@@ -14,7 +14,7 @@ def lines(matrix: Matrix, *, most: int = MOST) -> Iterator[str]:
     nodes = sorted(matrix.combined, key=lambda name: (-matrix.combined[name], name))
     shown = nodes[:most]
     rows = [*matrix.rows, Row(name="combined", weight=0, scores=matrix.combined)]
-    heads = ["priority (weight)", *(_head(row) for row in rows)]
+    heads = ["priority (weight)", *(f"{row.name} ({_number(row.weight)})" for row in matrix.rows), "combined"]
     columns = [[name, *(_number(row.scores.get(name, 0.0)) for row in rows)] for name in shown]
     widths = [max(map(len, column)) for column in columns]
     for number, head in enumerate(heads):
@@ -28,10 +28,6 @@ def machine(matrix: Matrix) -> Mapping[str, Any]:
     """The JSON document, with all nodes."""
     rows = [{"priority": row.name, "weight": row.weight, "scores": dict(row.scores)} for row in matrix.rows]
     return {"priorities": rows, "combined": dict(matrix.combined)}
-
-
-def _head(row: Row) -> str:
-    return f"{row.name} ({_number(row.weight)})" if row.name != "combined" else row.name
 
 
 def _number(value: float) -> str:

@@ -9,7 +9,7 @@ from slurm_bridge import errors
 from slurm_bridge.model import kinds
 from slurm_bridge.model.groups import Job
 from slurm_bridge.model.kinds import Kind
-from slurm_bridge.model.meta import Manifest, Object, ObjectMeta, OwnerReference
+from slurm_bridge.model.meta import Manifest, Object, OwnerReference
 from slurm_bridge.model.pod import Pod
 from slurm_bridge.workloads.kind_table import WATCHED
 from slurm_bridge.workloads.known import Known
@@ -32,24 +32,36 @@ class Sketch:
 
     def add(self, kind: Kind[R], manifest: Manifest, above: tuple[Kind[Any], Object] | None = None) -> R:
         """Add an object that the one above creates; BadConfiguration if it is malformed."""
-        found = _read(kind.record, named(manifest), kind.kind)
-        uid = found.metadata.uid or f"00000000-0000-0000-0001-{len(self._objects):012}"
-        owners = (_reference(*above),) if above is not None else found.metadata.owner_references
-        metadata = msgspec.structs.replace(found.metadata, uid=uid, owner_references=owners)
-        found = msgspec.structs.replace(found, metadata=metadata)
-        self._objects[kind, *found.key] = found
-        return found
+        return self._draw(kind, manifest, above, kind.kind, f"00000000-0000-0000-0001-{len(self._objects):012}")
 
     def pod(self, manifest: Manifest, above: tuple[Kind[Any], Object] | None, origin: str) -> Pod:
         """Add a pod; pods of one `origin` differ only in their position."""
-        found = _read(Pod, named(manifest), kinds.PODS.kind if above is None else origin)
-        uid = found.metadata.uid or f"{NO_UID[:-12]}{len(self.pods):012}"
-        owners = (_reference(*above),) if above is not None else found.metadata.owner_references
-        metadata = msgspec.structs.replace(found.metadata, uid=uid, owner_references=owners)
-        found = msgspec.structs.replace(found, metadata=metadata)
+        called = kinds.PODS.kind if above is None else origin
+        found = self._draw(kinds.PODS, manifest, above, called, f"{NO_UID[:-12]}{len(self.pods):012}")
         self.pods.append(found)
-        self._objects[kinds.PODS, *found.key] = found
-        self._origins[uid] = origin
+        self._origins[found.uid] = origin
+        return found
+
+    def _draw(
+        self, kind: Kind[R], manifest: Manifest, above: tuple[Kind[Any], Object] | None, called: str, uid: str
+    ) -> R:
+        """Strict: a value that is no string here would be refused by the API server as well."""
+        manifest = named(manifest)
+        try:
+            found = msgspec.convert(manifest, kind.record)
+        except msgspec.ValidationError as error:
+            raise errors.BadConfiguration(f"{called} {manifest['metadata'].get('name', '')}: {error}") from error
+        owners = found.metadata.owner_references
+        if above is not None:
+            owner, meta = above[0], above[1].metadata
+            version = f"{owner.group}/{owner.versions[0]}" if owner.group else owner.versions[0]
+            reference = OwnerReference(
+                api_version=version, kind=owner.kind, name=meta.name, uid=meta.uid, controller=True
+            )
+            owners = (reference,)
+        metadata = msgspec.structs.replace(found.metadata, uid=found.metadata.uid or uid, owner_references=owners)
+        found = msgspec.structs.replace(found, metadata=metadata)
+        self._objects[kind, *found.key] = found
         return found
 
     def origin(self, pod: Pod) -> str:
@@ -110,18 +122,3 @@ def named(manifest: Manifest) -> Manifest:
     name = metadata.get("name") or f"{metadata.get('generateName', '')}xxxxx"
     given = {**metadata, "name": name, "namespace": metadata.get("namespace") or "default"}
     return {**manifest, "metadata": given}
-
-
-def _reference(kind: Kind[Any], found: Object) -> OwnerReference:
-    meta: ObjectMeta = found.metadata
-    version = f"{kind.group}/{kind.versions[0]}" if kind.group else kind.versions[0]
-    return OwnerReference(api_version=version, kind=kind.kind, name=meta.name, uid=meta.uid, controller=True)
-
-
-def _read(record: type[R], manifest: Manifest, what: str) -> R:
-    """Strict: a value that is no string here would be refused by the API server as well."""
-    try:
-        return msgspec.convert(manifest, record)
-    except msgspec.ValidationError as error:
-        name = manifest["metadata"].get("name", "")
-        raise errors.BadConfiguration(f"{what} {name}: {error}") from error

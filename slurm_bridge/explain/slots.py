@@ -56,16 +56,14 @@ def _fits(slot: Slot, seen: ClusterSnapshot, nodes: Nodes, *, alone: bool) -> Ma
     found: dict[int, set[str]] = collections.defaultdict(set)
     for name in nodes:
         node = seen.nodes[name].slurm
-        room = _room(slot, node) if node is not None else 0
+        room = 0
+        if node is not None:
+            # Slurm allocates whole cores. How that rounds depends on the other jobs of the node, and is left out here.
+            rooms = [node.cpus // slot.cpus, node.memory_mib // max(slot.memory_mib, 1)]
+            rooms += [_count(node, one) // one.count for one in slot.gres if one.count]
+            room = min(rooms)
         found[min(room, 1) if alone else room].add(name)
     return {room: frozenset(names) for room, names in sorted(found.items(), reverse=True)}
-
-
-def _room(slot: Slot, node: SlurmNode) -> int:
-    """Slurm allocates whole cores. How that rounds depends on the other jobs of the node, and is left out here."""
-    rooms = [node.cpus // slot.cpus, node.memory_mib // max(slot.memory_mib, 1)]
-    rooms += [_count(node, one) // one.count for one in slot.gres if one.count]
-    return min(rooms)
 
 
 def _count(node: SlurmNode, wanted: Gres) -> int:

@@ -110,7 +110,8 @@ def of_pod(pod: Pod, mates: Callable[[], Iterable[Pod]], lookup: OwnerLookup) ->
     others = (one for one in mates() if one.uid != pod.uid) if root.kind != kinds.PODS.kind else ()
     workload_pods = [pod, *(one for one in others if base.claim(one, given.known, given.options).key == root.key)]
     alive = [one for one in workload_pods if not (one.terminal or one.terminating)] or [pod]
-    found = _gathered(root, [_unbound(one) for one in alive], given)
+    unbound = [msgspec.structs.replace(one, spec=msgspec.structs.replace(one.spec, node_name="")) for one in alive]
+    found = _gathered(root, unbound, given)
     members = tuple(sorted(workload_pods, key=rank))
     return dataclasses.replace(found, members=members, exists=True, notes=(*_state(members), *found.notes))
 
@@ -186,23 +187,16 @@ def _remarks(workload: Workload | None, given: Given) -> tuple[str, ...]:
     return (*((suspended,) if workload.suspended else ()), *((f"owners: {problem}",) if problem else ()))
 
 
-def _unbound(pod: Pod) -> Pod:
-    return msgspec.structs.replace(pod, spec=msgspec.structs.replace(pod.spec, node_name=""))
-
-
 def _state(members: Sequence[Pod]) -> tuple[str, ...]:
     """What has happened already."""
+    pod = members[0]
     if len(members) > 1:
-        bound = sum(pod.bound for pod in members)
+        bound = sum(one.bound for one in members)
         words = f"{bound} of {len(members)} members are bound" if bound else ""
+    elif pod.terminal:
+        words = f"it is over ({pod.status.phase})"
+    elif pod.terminating:
+        words = "it is being deleted"
     else:
-        words = _single(members[0])
+        words = f"it is bound to node {pod.spec.node_name}" if pod.bound else ""
     return (f"{words}; what follows would be requested today",) if words else ()
-
-
-def _single(pod: Pod) -> str:
-    if pod.terminal:
-        return f"it is over ({pod.status.phase})"
-    if pod.terminating:
-        return "it is being deleted"
-    return f"it is bound to node {pod.spec.node_name}" if pod.bound else ""

@@ -1,5 +1,6 @@
 """An explanation as text, and as JSON."""
 
+import dataclasses
 import json
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
@@ -22,8 +23,10 @@ from slurm_bridge.translate.translator import Value
 
 def render(found: Explanation, *, verbose: bool) -> str:
     """The paragraphs; empty ones are left out."""
+    held = [f"  held by {' and '.join(f'hook {name}' for name in found.held_by)}"] if found.held_by else []
+    body = [] if found.body is None else json.dumps(found.body, indent=2, ensure_ascii=False).splitlines()
     paragraphs = (
-        ("", [found.subject.title, f"  {_verdict(found)}", *_holders(found)]),
+        ("", [found.subject.title, f"  {_verdict(found)}", *held]),
         ("to know", list(found.notes)),
         ("gang", list(_values(found.subject.gang))),
         ("members", list(members.lines(found, most=None if verbose else members.MOST))),
@@ -40,16 +43,16 @@ def render(found: Explanation, *, verbose: bool) -> str:
         ("attempts", list(attempts.lines(found.tries))),
         ("preemption", list(preemption.lines(found.preemption)) if found.preemption is not None else []),
         ("room in queues", list(queue_preemption.lines(queue_preemption.look(found.subject)))),
-        ("submission: POST /job/submit", _json(found.body)),
+        ("submission: POST /job/submit", body),
         ("the pod says", list(_condition(found.subject.lead))),
         ("Slurm says now", list(_jobs(found))),
     )
-    return "\n\n".join(_paragraph(head, lines) for head, lines in paragraphs if lines)
-
-
-def _paragraph(head: str, lines: Iterable[str]) -> str:
-    shown = [printable.plain(line) for line in lines]
-    return "\n".join([head, *(f"  {line}" for line in shown)] if head else shown)
+    shown = []
+    for head, lines in paragraphs:
+        plain = [printable.plain(line) for line in lines]
+        if plain:
+            shown.append("\n".join([head, *(f"  {line}" for line in plain)] if head else plain))
+    return "\n\n".join(shown)
 
 
 def _verdict(found: Explanation) -> str:
@@ -59,11 +62,6 @@ def _verdict(found: Explanation) -> str:
         return "would be submitted"
     verb = "would wait" if isinstance(found.obstacle, Wait) else "would be refused"
     return f"{verb}: {found.obstacle.reason}: {found.obstacle.message}"
-
-
-def _holders(found: Explanation) -> Iterator[str]:
-    if found.held_by:
-        yield f"  held by {' and '.join(f'hook {name}' for name in found.held_by)}"
 
 
 def _values(values: tuple[Value, ...]) -> Iterator[str]:
@@ -97,10 +95,6 @@ def _named(nodes: Iterable[str]) -> str:
     return f": {text}" if text else ""
 
 
-def _json(body: Mapping[str, object] | None) -> list[str]:
-    return [] if body is None else json.dumps(body, indent=2, ensure_ascii=False).splitlines()
-
-
 def _condition(pod: Pod) -> Iterator[str]:
     for line in pod.status.conditions:
         if line.type == "PodScheduled":
@@ -113,16 +107,12 @@ def _jobs(found: Explanation) -> Iterator[str]:
     if not found.jobs:
         yield "it has no job"
     for view in found.jobs:
-        yield _job(view)
-
-
-def _job(view: JobView) -> str:
-    assert view.owner is not None
-    placeholder = Placeholder(job_id=view.job_id, owner=view.owner, state=view.state, since=0.0, view=view)
-    said = words.waiting(placeholder) if placeholder.alive else words.ended(placeholder)
-    where = f" on {hostlist.compress(view.nodes)}" if view.nodes else ""
-    note = f"; note: {view.owner.note}" if view.owner.note else ""
-    return f"{said}{where}, attempt {view.owner.attempt}{note}"
+        assert view.owner is not None
+        placeholder = Placeholder(job_id=view.job_id, owner=view.owner, state=view.state, since=0.0, view=view)
+        said = words.waiting(placeholder) if placeholder.alive else words.ended(placeholder)
+        where = f" on {hostlist.compress(view.nodes)}" if view.nodes else ""
+        note = f"; note: {view.owner.note}" if view.owner.note else ""
+        yield f"{said}{where}, attempt {view.owner.attempt}{note}"
 
 
 def document(found: Explanation, *, verbose: bool) -> Mapping[str, Any]:
@@ -137,7 +127,7 @@ def document(found: Explanation, *, verbose: bool) -> Mapping[str, Any]:
         "held_by": list(found.held_by),
         "notes": list(found.notes),
         "gang": [_machine_value(one) for one in found.subject.gang],
-        "members": [members.machine(row) for row in members.rows(found)],
+        "members": [dataclasses.asdict(row) for row in members.rows(found)],
         "slots": [members.machine_slot(slot) for slot in found.slots],
         "form": found.form.name if found.form is not None else "",
         "told": found.told,

@@ -20,17 +20,12 @@ from slurm_bridge.translate import translator
 from slurm_bridge.translate.translator import Translated
 
 
-def _unknown(_root: Root, _pods: Sequence[Pod]) -> Workload | None:
-    """Owners were not read."""
-    return None
-
-
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
 class OtherWorkloads:
     """`claim` finds the workload of another pod; `whole` gathers it; None if only its pods count."""
 
     claim: Callable[[Pod], Root] = pod_index.alone
-    whole: Callable[[Root, Sequence[Pod]], Workload | None] = _unknown
+    whole: Callable[[Root, Sequence[Pod]], Workload | None] = lambda _root, _pods: None
 
 
 #: Each pod is a workload of its own, without owners.
@@ -58,13 +53,11 @@ def _held(inquiry: Inquiry, servers: Servers, others: OtherWorkloads) -> Iterato
         if (ours or root.key in waiting) and root.key != inquiry.workload.root.key:
             crews[root].append(pod)
     for root, pods in crews.items():
-        workload = others.whole(root, pods) or _by_themselves(root, pods)
+        workload = others.whole(root, pods)
+        if workload is None:
+            # These pods alone, without owners.
+            said = Source(kind=kinds.PODS.kind, name=pods[0].metadata.name, annotations=pods[0].metadata.annotations)
+            workload = Workload(root=root, pods=tuple(pods), sources=(said,), job_name=root.name)
         translated = translator.translate(workload, inquiry.means.rules)
         if isinstance(translated, Translated):
             yield ActiveUsage(ask=chain.asked(workload, translated), started=root.key not in waiting)
-
-
-def _by_themselves(root: Root, pods: Sequence[Pod]) -> Workload:
-    """A workload of these pods alone, without owners."""
-    said = Source(kind=kinds.PODS.kind, name=pods[0].metadata.name, annotations=pods[0].metadata.annotations)
-    return Workload(root=root, pods=tuple(pods), sources=(said,), job_name=root.name)

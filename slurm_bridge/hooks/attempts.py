@@ -198,14 +198,12 @@ def _tiered(one: NodeSet, ranking: Ranking, reached: Reached, limits: AttemptLim
     for number, best in reversed([*enumerate(every, 1)]):
         does = reached.suits(best)
         following = best if does else following
-        tier = _tier(f"{one.name}/tier {number}".lstrip("/"), following, one, within)
-        cut.append(dataclasses.replace(tier, window_seconds=tiers.widen_after if does and tier.nodes is best else 0.0))
+        # One that is no smaller than the whole set is the whole set: there is nothing to try.
+        nodes = within if len(following) == len(one.nodes) else following
+        window = tiers.widen_after if does and nodes is best else 0.0
+        name = f"{one.name}/tier {number}".lstrip("/")
+        cut.append(Attempt(nodes=nodes, within=within, name=name, window_seconds=window))
     return tuple(reversed(cut))
-
-
-def _tier(name: str, nodes: Nodes, one: NodeSet, within: Nodes | None) -> Attempt:
-    """One that is no smaller than the whole set is the whole set: there is nothing to try."""
-    return Attempt(nodes=within if len(nodes) == len(one.nodes) else nodes, within=within, name=name)
 
 
 def _course(
@@ -233,8 +231,11 @@ def _course(
 def _made(found: list[Attempt], limits: AttemptLimits, *, required: bool) -> Course:
     if not found:
         return PLAIN
-    stay = required or limits.then is Then.STAY
-    attempts = _staying(found, limits) if stay else _widening(found, limits)
+    if required or limits.then is Then.STAY:
+        attempts = _staying(found, limits)
+    else:
+        tried = [_timed(one, limits) for one in found[:-1]]
+        attempts = (*tried, _timed(found[-1], limits, Then.WIDEN), Attempt(name="any"))
     words = "\0".join([f"{attempt.name}\1{attempt.then.value}" for attempt in attempts])
     return Course(attempts=attempts, version=hashlib.blake2s(words.encode(), digest_size=4).hexdigest())
 
@@ -242,11 +243,6 @@ def _made(found: list[Attempt], limits: AttemptLimits, *, required: bool) -> Cou
 def _same(nodes: Nodes | None, every: Nodes) -> bool:
     """Identity first: sets of thousands are compared name by name."""
     return nodes is every or nodes == every
-
-
-def _widening(found: list[Attempt], limits: AttemptLimits) -> tuple[Attempt, ...]:
-    tried = [_timed(one, limits) for one in found[:-1]]
-    return (*tried, _timed(found[-1], limits, Then.WIDEN), Attempt(name="any"))
 
 
 def _staying(found: list[Attempt], limits: AttemptLimits) -> tuple[Attempt, ...]:

@@ -167,10 +167,10 @@ class HookCaller:
             value = hook.worker.call(method, arguments, hook.budget_seconds) if hook.worker else method(*arguments)
             self._check(value, phase)
         except Exception as error:  # a hook is foreign code: whatever it raises is its own failure, and on_error rules
-            outcome = _outcome(error)
+            outcome = _OUTCOMES.get(type(error), Outcome.ERROR)
             self.observer.called(hook.name, phase, outcome, self.clock.now() - began)
-            own = isinstance(error, OverBudget | Quarantined)
-            raise HookFailed(hook, phase, str(error) if own else f"{type(error).__name__}: {error}", outcome) from error
+            message = str(error) if type(error) in _OUTCOMES else f"{type(error).__name__}: {error}"
+            raise HookFailed(hook, phase, message, outcome) from error
         seconds = self.clock.now() - began
         self.observer.called(hook.name, phase, Outcome.SLOW if seconds > hook.budget_seconds else Outcome.OK, seconds)
         return HookAnswer(value, seconds)
@@ -191,6 +191,9 @@ class OverBudget(Exception):
 class Quarantined(Exception):
     """The hook did not answer in time, and has not answered to this moment."""
 
+
+#: How a call ended that failed in a worker; all other errors are those of the hook.
+_OUTCOMES: Mapping[type[Exception], Outcome] = {OverBudget: Outcome.TIMEOUT, Quarantined: Outcome.QUARANTINED}
 
 _Reply = tuple[object, BaseException | None]
 _Job = tuple[Callable[..., object], tuple[object, ...], "queue.SimpleQueue[_Reply]"]
@@ -230,7 +233,12 @@ class Worker:
             if self._behind is not None and self._behind.is_alive():
                 raise Quarantined("has not come back from an earlier question, and is not asked until it has")
             reply: queue.SimpleQueue[_Reply] = queue.SimpleQueue()
-            self._started().put((method, arguments, reply))
+            if self._jobs is None:
+                self._jobs = queue.SimpleQueue()
+                name = f"hook-{self._name}"
+                self._thread = threading.Thread(target=_work, args=(self._jobs,), name=name, daemon=True)
+                self._thread.start()
+            self._jobs.put((method, arguments, reply))
             try:
                 value, error = reply.get(timeout=seconds)
             except queue.Empty:
@@ -250,14 +258,6 @@ class Worker:
         with self._turn:
             self._dismiss()
 
-    def _started(self) -> _Jobs:
-        if self._jobs is None:
-            self._jobs = queue.SimpleQueue()
-            name = f"hook-{self._name}"
-            self._thread = threading.Thread(target=_work, args=(self._jobs,), name=name, daemon=True)
-            self._thread.start()
-        return self._jobs
-
     def _dismiss(self) -> None:
         if self._jobs is not None:
             self._jobs.put(None)
@@ -271,9 +271,3 @@ def _work(jobs: _Jobs) -> None:
             reply.put((method(*arguments), None))
         except BaseException as error:  # noqa: BLE001 - handed to the caller, where it is the hook's failure
             reply.put((None, error))
-
-
-def _outcome(error: Exception) -> Outcome:
-    if isinstance(error, OverBudget):
-        return Outcome.TIMEOUT
-    return Outcome.QUARANTINED if isinstance(error, Quarantined) else Outcome.ERROR

@@ -211,16 +211,21 @@ class Chain:
         eligible = usable_nodes.union(found)
         rated = session.rate_nodes(ask, eligible)
         sets = session.subset_nodes(ask, ask.workload.pods, eligible)
-        settled = self._settle(self._niced(session.express(ask)), translated, session.snapshot, found)
+        settled = self._settle(session.express(ask), translated, session.snapshot, found)
         reached = usable_nodes.find_usable_nodes(session, settled.request, found, self._emitter, settled.told)
         if isinstance(reached, Wait):
             raise Stopped(reached)
         within = usable_nodes.within(sets, reached)
         if not within:
-            raise Stopped(_nowhere(session))
+            # In the workload's own words; sets and domains are nothing that its user knows of.
+            wanted = f": {'; '.join(session.wanted)}" if session.wanted else ""
+            raise Stopped(Wait(reason=explain.UNSCHEDULABLE, message=f"unschedulable on cluster{wanted}"))
         ranking = plans.ranked(session, ask, settled.request, rated, self._rooms)
         course = attempts.course(within, ranking, reached, self._around.limits, previous)
-        course = self._bounded(course, settled, session.snapshot, reached, previous)
+        if fewest.applies(settled) or plans.single_task(settled.request):
+            # A node maximum first, where that makes a gang start on fewer nodes; and for a choice of single nodes.
+            number = functools.partial(self._fewest.number, settled, session.snapshot, reached.every)
+            course = plans.bounded(course, previous, settled.request.tasks, number)
         state = attempts.resume(course, previous, session.now, attempts.memo(session.memos))
         planned = self._emit(session, settled, reached, state, course)
         return dataclasses.replace(planned, ignored=ignored) if ignored else planned
@@ -228,34 +233,18 @@ class Chain:
     def _settle(
         self, ask: Ask, translated: Translated, snapshot: ClusterSnapshot, found: Sequence[FilterResult]
     ) -> Translated:
-        expressed = dataclasses.replace(translated, request=ask.request, values=ask.values)
+        rank = self._rank(ask.workload) if self._emits == "nice" else None
+        request = ask.request
+        if rank is not None and rank.nice is not None:
+            # The order hook's wish as Slurm's `nice`; never below 0, which only operators may.
+            request = dataclasses.replace(request, nice=max(0, rank.nice))
+        expressed = dataclasses.replace(translated, request=request, values=ask.values)
         if self._around.settle is None:
             return expressed
         settled = self._around.settle(expressed, snapshot, tuple(one.nodes for one in found))
         if isinstance(settled, Wait | Reject):
             raise Stopped(settled)
         return settled
-
-    def _niced(self, ask: Ask) -> Ask:
-        """The order hook's wish as Slurm's `nice`, where it says so; never below 0, which only operators may."""
-        rank = self._rank(ask.workload) if self._emits == "nice" else None
-        if rank is None or rank.nice is None:
-            return ask
-        return dataclasses.replace(ask, request=dataclasses.replace(ask.request, nice=max(0, rank.nice)))
-
-    def _bounded(
-        self,
-        course: Course,
-        settled: Translated,
-        snapshot: ClusterSnapshot,
-        reached: UsableNodes,
-        previous: PlanState | None,
-    ) -> Course:
-        """With a node maximum first, where that makes a gang start on fewer nodes; and for a choice of single nodes."""
-        if not fewest.applies(settled) and not plans.single_task(settled.request):
-            return course
-        ask = functools.partial(self._fewest.number, settled, snapshot, reached.every)
-        return plans.bounded(course, previous, settled.request.tasks, ask)
 
     def _emit(
         self, session: Session, settled: Translated, reached: UsableNodes, state: PlanState, course: Course
@@ -283,12 +272,6 @@ class Chain:
             form=settled.form,
             told=settled.told,
         )
-
-
-def _nowhere(session: Session) -> Wait:
-    """In the workload's own words; sets and domains are nothing that its user knows of."""
-    wanted = f": {'; '.join(session.wanted)}" if session.wanted else ""
-    return Wait(reason=explain.UNSCHEDULABLE, message=f"unschedulable on cluster{wanted}")
 
 
 def asked(workload: Workload, translated: Translated) -> Ask:

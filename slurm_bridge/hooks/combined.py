@@ -121,30 +121,24 @@ def layer(outer: NodeSet, answer: Subsets) -> tuple[NodeSet, ...]:
 
 
 def _within(outer: NodeSet, inner: NodeSet) -> NodeSet:
-    nodes = _both(outer.nodes, inner.nodes)
+    # Identity first: the last set is often all there is, which may be thousands.
+    nodes = outer.nodes if inner.nodes is outer.nodes else outer.nodes & inner.nodes
     if not (outer.name or outer.required or outer.parts or inner.parts) and len(nodes) == len(inner.nodes):
         # The outer set is all nodes: no hook has narrowed it.
         return inner
     name = "/".join(part for part in (outer.name, inner.name) if part)
+    # For each shape what both leave it; a set without parts leaves each shape all of its nodes.
+    if outer.parts and inner.parts:
+        parts = tuple(one & other for one, other in zip(outer.parts, inner.parts, strict=True))
+    else:
+        some, whole = (outer.parts, inner.nodes) if outer.parts else (inner.parts, outer.nodes)
+        parts = tuple(part & whole for part in some)
     return NodeSet(
         nodes=nodes,
         name=name,
         required=outer.required or inner.required,
-        parts=_parts(outer, inner),
+        parts=parts,
     )
-
-
-def _both(outer: Nodes, inner: Nodes) -> Nodes:
-    """Identity first: the last set is often all there is, which may be thousands."""
-    return outer if inner is outer else outer & inner
-
-
-def _parts(outer: NodeSet, inner: NodeSet) -> tuple[Nodes, ...]:
-    """For each shape what both leave it; a set without parts leaves each shape all of its nodes."""
-    if not (outer.parts and inner.parts):
-        part, whole = (outer.parts, inner.nodes) if outer.parts else (inner.parts, outer.nodes)
-        return tuple(nodes & whole for nodes in part)
-    return tuple(one & other for one, other in zip(outer.parts, inner.parts, strict=True))
 
 
 def covered(outer: NodeSet, inner: Iterable[NodeSet]) -> int:
@@ -162,12 +156,8 @@ class Result:
     sets: Sequence[NodeSet]
 
     def __str__(self) -> str:
-        return f"Result of {self.name} logic is {names(self.sets)}"
-
-
-def names(sets: Iterable[NodeSet]) -> str:
-    """`[Node1, Node2], [Node3]`."""
-    return ", ".join(f"[{', '.join(sorted(one.nodes))}]" for one in sets)
+        sets = ", ".join(f"[{', '.join(sorted(one.nodes))}]" for one in self.sets)
+        return f"Result of {self.name} logic is {sets}"
 
 
 def merge(ask: Ask, given: Mapping[str, Any], source: str) -> Ask:

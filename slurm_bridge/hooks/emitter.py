@@ -61,16 +61,12 @@ class Territory:
         """Kubernetes' names of those that it knows."""
         return self.members.nodes(self.inside)
 
-    def _few(self, nodes: Nodes) -> list[str]:
-        """Slurm's names of those of a few nodes that are here."""
-        index, names = self.members.index, self.by_row
-        rows = [row for name in nodes if (row := index.get(name)) is not None]
-        return [name for row in rows if (name := names[row])]
-
     def within(self, nodes: Nodes) -> Nodes:
         """Those of these nodes that are here; the very same set where all are."""
         known = self.members.known(nodes)
-        if known is None and len(nodes) <= FEW and len(self._few(nodes)) == len(nodes):
+        index, names = self.members.index, self.by_row
+        few = known is None and len(nodes) <= FEW
+        if few and all((row := index.get(name)) is not None and names[row] for name in nodes):
             return nodes
         inside = (self.members.mask(nodes) if known is None else known) & self.inside
         return nodes if np.count_nonzero(inside) == len(nodes) else self.members.nodes(inside)
@@ -110,17 +106,8 @@ class Emitter:
         )
         return within[1]
 
-    def emit(
-        self, request: JobRequest, snapshot: ClusterSnapshot, eligible: Nodes, candidates: Nodes | None = None
-    ) -> Emission:
-        """The request for these nodes.
-
-        `candidates` narrow the eligible nodes to, None in the last (or only) attempt.
-        """
-        nodes = eligible if candidates is None else candidates
-        return self._emit(request, snapshot, nodes)
-
-    def _emit(self, request: JobRequest, snapshot: ClusterSnapshot, nodes: Nodes) -> Emission:
+    def emit(self, request: JobRequest, snapshot: ClusterSnapshot, nodes: Nodes) -> Emission:
+        """The request for these nodes."""
         territory = self._territory(request.partition, snapshot)
         allowed = self.reach(request, snapshot, nodes)
         if not allowed:
@@ -134,12 +121,15 @@ class Emitter:
     def emit_all(
         self, request: JobRequest, snapshot: ClusterSnapshot, parts: Sequence[Nodes], candidates: Nodes | None = None
     ) -> Emission:
-        """The same with a set of nodes for each part: for the request itself, and for each of its components."""
+        """The same with a set of nodes for each part: for the request itself, and for each of its components.
+
+        `candidates` narrow these sets, None in the last (or only) attempt.
+        """
         if not request.components:
-            return self.emit(request, snapshot, parts[0], candidates)
+            return self.emit(request, snapshot, parts[0] if candidates is None else candidates)
         every = (request, *request.components)
         emitted = [
-            self._emit(one, snapshot, part if candidates is None else candidates & part)
+            self.emit(one, snapshot, part if candidates is None else candidates & part)
             for one, part in zip(every, parts, strict=True)
         ]
         first, *others = (one.request for one in emitted)

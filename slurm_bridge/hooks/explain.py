@@ -32,15 +32,6 @@ class Line(NamedTuple):
         return f"{self.phase.value} {self.hook}{nodes}{members} ({self.milliseconds:.1f} ms){reason}"
 
 
-def for_user(lines: Iterable[Line]) -> str:
-    """What the user may know of a plan, in one short text; empty when there is nothing to say."""
-    return "; ".join(
-        f"{line.members}: {line.reason}" if line.members else line.reason
-        for line in lines
-        if line.reason and line.audience is Audience.USER
-    )
-
-
 def summary(counts: Mapping[str, int]) -> str:
     """`12 Insufficient nvidia.com/gpu, 8 node(s) were unschedulable`: how often each reason was given."""
     return ", ".join(sorted(f"{count} {reason}" for reason, count in counts.items()))

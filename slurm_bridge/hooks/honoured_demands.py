@@ -61,7 +61,10 @@ def missing(
 def obstacle(lacking: Sequence[FeatureDemand], *, strict: bool) -> Wait | None:
     """Why they wait; None where what is lacking may be ignored."""
     held = [one for one in lacking if strict or one.feature in NEVER_IGNORED]
-    return Wait(reason=REASON, message=_told(held), warning=True) if held else None
+    if not held:
+        return None
+    message = "; ".join(_said(one) for one in held[:MOST_NAMED]) + _more(held)
+    return Wait(reason=REASON, message=message, warning=True)
 
 
 def ignored(lacking: Sequence[FeatureDemand]) -> str:
@@ -72,12 +75,8 @@ def ignored(lacking: Sequence[FeatureDemand]) -> str:
     return f"{lacking[0].subject}: {fields}{_more(lacking)} is ignored (unhonoured: ignore), because no hook honours it"
 
 
-def _told(held: Sequence[FeatureDemand]) -> str:
-    """`Pod a/b: FIELD needs hook X, which is not part of this cluster's chain; …`."""
-    return "; ".join(_said(one) for one in held[:MOST_NAMED]) + _more(held)
-
-
 def _said(one: FeatureDemand) -> str:
+    """`Pod a/b: FIELD needs hook X, which is not part of this cluster's chain; …`."""
     advice = ADVICE[one.feature]
     if not advice.hook:
         return f"{one.subject}: {one.field} is honoured by no hook of this version; {advice.otherwise}"
@@ -97,11 +96,7 @@ def _holds(one: FeatureDemand, views: Mapping[Need, View], given: Callable[[str]
         return isinstance(claim, Claim) and SOLE in claim.spec.access_modes
     if one.resource:
         # Where a device plugin offers the resource as well, nodes count it, and Slurm gives one of these nodes.
-        return _class_behind(one.resource, views) and not given(one.resource)
+        known = views.get(Need.DEVICECLASSES)
+        classes = [each for each in known.all() if isinstance(each, DeviceClass)] if known is not None else []
+        return any(each.spec.extended_resource_name == one.resource for each in classes) and not given(one.resource)
     return True
-
-
-def _class_behind(resource: str, views: Mapping[Need, View]) -> bool:
-    known = views.get(Need.DEVICECLASSES)
-    every = known.all() if known is not None else ()
-    return any(isinstance(one, DeviceClass) and one.spec.extended_resource_name == resource for one in every)

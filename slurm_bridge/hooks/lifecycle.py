@@ -151,7 +151,9 @@ _SHARED = frozenset({"count"})
 def problems(hook: object, *, foreign: bool) -> Iterator[str]:
     """What is wrong with the capabilities of a hook: some members are missing, or cannot be called as declared."""
     for _, kind in _kinds(foreign=foreign):
-        members = _members(kind)
+        # Methods and properties, and None for a plain attribute.
+        declared = {name: member for name, member in vars(kind).items() if not name.startswith("_")}
+        members: dict[str, Any] = {**dict.fromkeys(inspect.get_annotations(kind)), **declared}
         missing = [name for name in members if not hasattr(hook, name)]
         if missing and len(missing) < len(members) and any(hasattr(hook, name) for name in members.keys() - _SHARED):
             yield f"has only a part of {kind.__name__}: {', '.join(missing)} is missing"
@@ -161,12 +163,6 @@ def problems(hook: object, *, foreign: bool) -> Iterator[str]:
 
 def _kinds(*, foreign: bool) -> Sequence[tuple[str, type]]:
     return [("closes", Closes)] if foreign else list(PROTOCOLS.items())
-
-
-def _members(kind: type) -> dict[str, Any]:
-    """The members that a Protocol declares: methods and properties, and None for a plain attribute."""
-    declared = {name: member for name, member in vars(kind).items() if not name.startswith("_")}
-    return {**dict.fromkeys(inspect.get_annotations(kind)), **declared}
 
 
 def _uncallable(hook: object, members: Mapping[str, Any]) -> Iterator[str]:
@@ -182,12 +178,6 @@ def _uncallable(hook: object, members: Mapping[str, Any]) -> Iterator[str]:
         try:
             inspect.signature(method).bind(*range(len(parameters) - len(named)), **dict.fromkeys(named))
         except TypeError as error:
-            yield f"{name} cannot be called as {name}{_signature(declared)} ({error})"
-
-
-def _signature(declared: Any) -> str:
-    """`(workload, *, refused)`."""
-    found = inspect.signature(declared)
-    _, *parameters = found.parameters.values()
-    plain = [one.replace(annotation=inspect.Parameter.empty) for one in parameters]
-    return str(inspect.Signature(plain))
+            # `(workload, *, refused)`
+            plain = inspect.Signature([one.replace(annotation=inspect.Parameter.empty) for one in parameters])
+            yield f"{name} cannot be called as {name}{plain} ({error})"

@@ -9,8 +9,9 @@ from slurm_bridge.cluster.columns import NodeColumns
 from slurm_bridge.cluster.columns.members import MOST_SETS
 from slurm_bridge.cluster.memo import VersionCache
 from slurm_bridge.cluster.snapshot import ClusterSnapshot
-from slurm_bridge.hooks.base import Denied, HookPhase, Log, Mode, Nodes
+from slurm_bridge.hooks.base import Denied, HookPhase, Log, Matrix, Mode, Nodes
 from slurm_bridge.hooks.calls import Hook, HookCaller
+from slurm_bridge.hooks.explain import Line
 from slurm_bridge.hooks.needs import Need, View
 from slurm_bridge.model.features import Feature
 from slurm_bridge.model.verdict import Obstacle
@@ -63,7 +64,26 @@ class Layers:
 class Pass:
     """A context manager: its end is the end of the pass, and any later use of it is an error."""
 
-    __slots__ = ("_attempt", "_layers", "_memos", "_mode", "_now", "_over", "_placed", "_running", "_snapshot")
+    __slots__ = (
+        "_attempt",
+        "_layers",
+        "_memos",
+        "_mode",
+        "_now",
+        "_over",
+        "_placed",
+        "_running",
+        "_snapshot",
+        "denied",
+        "lines",
+        "matrices",
+        "members",
+        "memos",
+        "partial",
+        "retry_after",
+        "shifting",
+        "wanted",
+    )
 
     def __init__(
         self,
@@ -84,6 +104,21 @@ class Pass:
         self._placed = attempt is not None
         self._over = False
         self._running: Hook | None = None
+        #: What was said on the way, and the denials of nodes.
+        self.lines: list[Line] = []
+        self.denied: list[Denied] = []
+        #: How the scores came about, by hook.
+        self.matrices: dict[str, Matrix] = {}
+        #: The pod that the next lines are about, "" for the whole workload.
+        self.members = ""
+        #: Some nodes are not looked at, and when others would be.
+        self.partial = False
+        self.retry_after: float | None = None
+        #: What hooks want to be told of their sets next time, what the sets are about for the user, and whether they
+        #: depend on what runs.
+        self.memos: dict[str, str] = {}
+        self.wanted: dict[str, None] = {}
+        self.shifting = False
 
     def __enter__(self) -> Self:
         return self

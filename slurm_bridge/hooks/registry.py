@@ -76,7 +76,8 @@ def build(
     """The chain; raises BadConfiguration with everything that is wrong."""
     offered = packages.offered(GROUP) if installed is None else installed
     configs = complete(configured, told or {})
-    problems = list(_repeated(configs))
+    names = [config.name for config in configs]
+    problems = [f"hook {name}: is configured twice" for place, name in enumerate(names) if name in names[:place]]
     hooks: list[Hook] = []
     for config in configs:
         try:
@@ -117,7 +118,8 @@ def _hook(config: HookConfig, offered: Mapping[str, Any], around: ChainServices)
             behind = (around.services_of(config.name),) if getattr(builder, "services", False) else ()
             hook = _made(builder, config.options, *behind)
     except pydantic.ValidationError as error:
-        wrong = "\n".join(f"hook {config.name}: {_place(row['loc'])}: {row['msg']}" for row in error.errors())
+        places = [(".".join(["options", *map(str, row["loc"])]), row["msg"]) for row in error.errors()]
+        wrong = "\n".join(f"hook {config.name}: {place}: {message}" for place, message in places)
         raise Unusable(wrong) from error
     except Exception as error:  # foreign code: whatever its import or constructor raises makes only it unusable
         raise Unusable(f"hook {config.name}: cannot be built: {type(error).__name__}: {error}") from error
@@ -146,10 +148,6 @@ def _unknown(name: str, known: list[str]) -> str:
 def _made(builder: Builder, options: Mapping[str, Any], *behind: HookServices) -> object:
     model = getattr(builder, "Options", None)
     return builder(options if model is None else model.model_validate(dict(options)), *behind)
-
-
-def _place(where: Iterable[int | str]) -> str:
-    return ".".join(["options", *map(str, where)])
 
 
 def _check(name: str, hook: object) -> None:
@@ -184,14 +182,6 @@ def _annotations(name: str, hook: object) -> frozenset[str]:
     if isinstance(keys, str) or not all(isinstance(key, str) for key in keys):
         raise Unusable(f"hook {name}: annotations has to be a collection of keys, such as ('example.com/zone',)")
     return frozenset(keys)
-
-
-def _repeated(configs: Iterable[HookConfig]) -> Iterator[str]:
-    seen: set[str] = set()
-    for config in configs:
-        if config.name in seen:
-            yield f"hook {config.name}: is configured twice"
-        seen.add(config.name)
 
 
 def _crowded(hooks: Iterable[Hook]) -> Iterator[str]:

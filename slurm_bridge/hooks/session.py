@@ -3,12 +3,11 @@
 from collections.abc import Mapping
 
 from slurm_bridge.cluster.outside import Outside
-from slurm_bridge.cluster.snapshot import ClusterSnapshot
 from slurm_bridge.hooks import base, combined, explain, honoured_demands
-from slurm_bridge.hooks.base import Ask, Audience, Denied, HookPhase, Matrix, Mode, Nodes, NodeSet, Scores
+from slurm_bridge.hooks.base import Ask, Audience, Denied, HookPhase, Nodes, NodeSet, Scores
 from slurm_bridge.hooks.calls import Hook, HookAnswer, HookFailed, OnError
 from slurm_bridge.hooks.explain import Line
-from slurm_bridge.hooks.pass_context import Layers, Pass, Stopped
+from slurm_bridge.hooks.pass_context import Pass, Stopped
 from slurm_bridge.model.pod import Pod
 from slurm_bridge.model.verdict import Reject, Wait
 from slurm_bridge.model.workload import Workload
@@ -23,33 +22,7 @@ RETRY_SECONDS = 60.0
 class Session(Pass):
     """See `base.Session`, which is what hooks see of it."""
 
-    __slots__ = ("denied", "lines", "matrices", "members", "memos", "partial", "retry_after", "shifting", "wanted")
-
-    def __init__(
-        self,
-        layers: Layers,
-        snapshot: ClusterSnapshot,
-        *,
-        now: float,
-        mode: Mode = Mode.REAL,
-        attempt: int | None = None,
-        memos: Mapping[str, str] | None = None,
-    ) -> None:
-        super().__init__(layers, snapshot, now=now, mode=mode, attempt=attempt, memos=memos)
-        self.lines: list[Line] = []
-        self.denied: list[Denied] = []
-        #: How the scores came about, by hook.
-        self.matrices: dict[str, Matrix] = {}
-        #: The pod that the next lines are about, "" for the whole workload.
-        self.members = ""
-        #: Some nodes are not looked at, and when others would be.
-        self.partial = False
-        self.retry_after: float | None = None
-        #: What hooks want to be told of their sets next time, what the sets are about for the user, and whether they
-        #: depend on what runs.
-        self.memos: dict[str, str] = {}
-        self.wanted: dict[str, None] = {}
-        self.shifting = False
+    __slots__ = ()
 
     @property
     def moving(self) -> bool:
@@ -220,26 +193,25 @@ class Session(Pass):
             if not answer.value.relevant:
                 log.debug(f"{name} logic is not relevant")
             inner = combined.layer(outer, answer.value)
-            self._keep(name, answer.value)
+            said: base.Subsets = answer.value
+            if said.memo:
+                # Of a hook that divides several sets the first memo counts: it is asked about each of them alike.
+                self.memos.setdefault(name, said.memo)
+            self.wanted.update(dict.fromkeys(said.wanted))
+            self.shifting = self.shifting or said.moving
+            count = f"{len(said.sets)} subsets" if said.relevant else "not relevant"
             self._say(
                 hook,
                 HookPhase.SUBSET,
                 answer,
                 (len(outer.nodes), combined.covered(outer, inner)),
                 audience=Audience.OPERATOR,
-                reason=_divided(answer.value),
+                reason=f"{count}; {said.note}" if said.note else count,
             )
             found += inner
         log.debug(f"Result of {name} logic is {len(found)} subsets")
         log.trace(combined.Result(name, tuple(found)))
         return tuple(found)
-
-    def _keep(self, name: str, said: base.Subsets) -> None:
-        """Of a hook that divides several sets the first memo counts: it is asked about each of them alike."""
-        if said.memo:
-            self.memos.setdefault(name, said.memo)
-        self.wanted.update(dict.fromkeys(said.wanted))
-        self.shifting = self.shifting or said.moving
 
     def _note(self, hook: Hook, phase: HookPhase, answer: HookAnswer) -> None:
         self._say(hook, phase, answer, audience=answer.value.audience)
@@ -267,9 +239,3 @@ class Session(Pass):
         seconds: float = 0.0,
     ) -> None:
         self.lines.append(Line(name, phase, *counts, reason, seconds * 1000, audience, self.members))
-
-
-def _divided(said: base.Subsets) -> str:
-    """For operators."""
-    count = f"{len(said.sets)} subsets" if said.relevant else "not relevant"
-    return f"{count}; {said.note}" if said.note else count

@@ -72,14 +72,12 @@ def nowhere(session: Session, found: Sequence[FilterResult]) -> Wait | None:
     empty = [one for one in found if not one.nodes]
     if not empty:
         return None
-    said = [_said(session, one) for one in empty[:MOST_NAMES]]
+    said = []
+    for one in empty[:MOST_NAMES]:
+        told = explain.unavailable(session.snapshot.names, one.denied)
+        said.append(f"no node for {one.members}: {told}" if one.members else told)
     more = [f"{len(empty) - MOST_NAMES} more kinds of pods have none either."] if len(empty) > MOST_NAMES else []
     return Wait(reason=explain.UNSCHEDULABLE, message=" ".join([*said, *more]))
-
-
-def _said(session: Session, one: FilterResult) -> str:
-    told = explain.unavailable(session.snapshot.names, one.denied)
-    return f"no node for {one.members}: {told}" if one.members else told
 
 
 def _sift(session: Session, ask: Ask, away: Denied | None) -> FilterResult:

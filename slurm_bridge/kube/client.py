@@ -23,11 +23,8 @@ from slurm_bridge.runtime.oddities import Oddities
 
 T = TypeVar("T", bound=Object)
 
-FIELD_MANAGER = events.CONTROLLER
-
 _MERGE_PATCH = "application/merge-patch+json"
 _KEYED_PATCH = "application/strategic-merge-patch+json"
-_APPLY_PATCH = "application/apply-patch+yaml"
 _PAGE = "500"
 #: How often a list may be overtaken by compaction before the caller hears of it.
 _LISTS = retries.Retries(tries=3)
@@ -119,16 +116,6 @@ class KubeClient:
         # A plain merge replaces lists: writing one condition would erase those that others wrote meanwhile.
         keyed = subresource == "status" and not kind.custom
         return self._write(kind, "PATCH", path, pinned, content_type=_KEYED_PATCH if keyed else _MERGE_PATCH)
-
-    def apply(self, kind: Kind[T], namespace: str, manifest: Manifest) -> T:
-        request = HttpRequest(
-            method="PATCH",
-            path=self._path(kind, namespace, manifest["metadata"]["name"]),
-            query={"fieldManager": FIELD_MANAGER, "force": "true"},
-            body=codec.encode(manifest),
-            content_type=_APPLY_PATCH,
-        )
-        return self._one(kind, request)
 
     def delete(self, kind: Kind[T], target: T, grace_seconds: int | None = None) -> None:
         options: Manifest = {"apiVersion": "v1", "kind": "DeleteOptions", "preconditions": {"uid": target.uid}}

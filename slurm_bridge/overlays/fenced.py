@@ -15,7 +15,7 @@ from slurm_bridge.model.marks import Owner
 from slurm_bridge.model.meta import Manifest, Object
 from slurm_bridge.model.names import JobId
 from slurm_bridge.model.reservation import Reservation
-from slurm_bridge.model.slurmnode import Partition, Ping, SlurmNode
+from slurm_bridge.model.slurmnode import Partition, SlurmNode
 
 T = TypeVar("T", bound=Object)
 
@@ -53,10 +53,6 @@ class FencedSlurm:
     def cancel(self, job_id: JobId) -> Outcome:
         self._fence.check("cancel")
         return self._inner.cancel(job_id)
-
-    def cancel_many(self, job_ids: Collection[JobId]) -> Mapping[JobId, Outcome]:
-        self._fence.check("cancel_many")
-        return self._inner.cancel_many(job_ids)
 
     def note(self, job_id: JobId, owner: Owner) -> Outcome:
         self._fence.check("note")
@@ -101,9 +97,6 @@ class FencedSlurm:
     def partitions(self) -> Sequence[Partition]:
         return self._inner.partitions()
 
-    def ping(self) -> Ping:
-        return self._inner.ping()
-
 
 class FencedCluster:
     """Implements ports.Cluster; the Lease itself is not fenced, or no replica could ever win it."""
@@ -131,10 +124,6 @@ class FencedCluster:
     def patch(self, kind: Kind[T], target: T, changes: Manifest, subresource: str = "") -> T:
         self._fence.check("patch")
         return self._inner.patch(kind, target, changes, subresource)
-
-    def apply(self, kind: Kind[T], namespace: str, manifest: Manifest) -> T:
-        self._fence.check("apply")
-        return self._inner.apply(kind, namespace, manifest)
 
     def delete(self, kind: Kind[T], target: T, grace_seconds: int | None = None) -> None:
         self._fence.check("delete")

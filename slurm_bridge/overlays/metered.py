@@ -14,7 +14,7 @@ from slurm_bridge.model.meta import Manifest, Object
 from slurm_bridge.model.names import JobId
 from slurm_bridge.model.pod import Pod
 from slurm_bridge.model.reservation import Reservation
-from slurm_bridge.model.slurmnode import Partition, Ping, SlurmNode
+from slurm_bridge.model.slurmnode import Partition, SlurmNode
 
 T = TypeVar("T", bound=Object)
 
@@ -80,10 +80,6 @@ class MeteredSlurm:
     def cancel(self, job_id: JobId) -> Outcome:
         return self._meter.order("cancel", lambda: self._inner.cancel(job_id))
 
-    def cancel_many(self, job_ids: Collection[JobId]) -> Mapping[JobId, Outcome]:
-        with self._meter.reading("cancel_many"):
-            return self._inner.cancel_many(job_ids)
-
     def note(self, job_id: JobId, owner: Owner) -> Outcome:
         return self._meter.order("note", lambda: self._inner.note(job_id, owner))
 
@@ -132,10 +128,6 @@ class MeteredSlurm:
         with self._meter.reading("partitions"):
             return self._inner.partitions()
 
-    def ping(self) -> Ping:
-        with self._meter.reading("ping"):
-            return self._inner.ping()
-
 
 class MeteredCluster:
     """Implements ports.Cluster; of a watch, the opening is measured."""
@@ -167,10 +159,6 @@ class MeteredCluster:
     def patch(self, kind: Kind[T], target: T, changes: Manifest, subresource: str = "") -> T:
         with self._meter.reading("_".join(filter(None, ("patch", kind.plural, subresource)))):
             return self._inner.patch(kind, target, changes, subresource)
-
-    def apply(self, kind: Kind[T], namespace: str, manifest: Manifest) -> T:
-        with self._meter.reading(f"apply_{kind.plural}"):
-            return self._inner.apply(kind, namespace, manifest)
 
     def delete(self, kind: Kind[T], target: T, grace_seconds: int | None = None) -> None:
         with self._meter.reading(f"delete_{kind.plural}"):

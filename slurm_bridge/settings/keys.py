@@ -62,19 +62,15 @@ def _keys(group: type[SettingsGroup], *, prefix: str, reloadable: bool) -> Itera
         inner = _group_in(field.annotation)
         many = _is_list(field.annotation)
         if inner is None or many or field.description:
-            yield _key(f"{prefix}{name}", field, reloadable=soon)
+            yield Key(
+                name=f"{prefix}{name}",
+                type=_type(field.annotation),
+                default="required" if field.is_required() else _default(field.default),
+                reloadable=soon,
+                meaning=" ".join((field.description or "").split()),
+            )
         if inner is not None:
             yield from _keys(inner, prefix=f"{prefix}{name}{_ANY_ITEM if many else ''}.", reloadable=soon)
-
-
-def _key(name: str, field: FieldInfo, *, reloadable: bool) -> Key:
-    return Key(
-        name=name,
-        type=_type(field.annotation),
-        default="required" if field.is_required() else _default(field.default),
-        reloadable=reloadable,
-        meaning=" ".join((field.description or "").split()),
-    )
 
 
 def _fields(group: type[SettingsGroup]) -> Mapping[str, FieldInfo]:

@@ -1,6 +1,7 @@
 """What single values may be: the annotated types of the settings, and the rules between two keys of one group."""
 
 import ipaddress
+import operator
 import pathlib
 from collections.abc import Callable
 from typing import Annotated, Any
@@ -36,32 +37,21 @@ class SettingsGroup(pydantic.BaseModel):
 
 def above(key: str) -> AfterValidator:
     """The value has to be larger than that of a key further up in the same group."""
-    return _beside(key, lambda value, other: value > other, "has to be larger than")
+    return _compared(key, operator.gt, "has to be larger than")
 
 
 def below(key: str) -> AfterValidator:
     """The value has to be smaller than that of a key further up in the same group."""
-    return _beside(key, lambda value, other: value < other, "has to be smaller than")
+    return _compared(key, operator.lt, "has to be smaller than")
 
 
-def _beside(key: str, holds: Callable[[float, float], bool], words: str) -> AfterValidator:
+def _compared(key: str, holds: Callable[[float, float], bool], words: str) -> AfterValidator:
     """A rule between two values stands at one of them, so that a third that is wrong does not hide it."""
 
     def check(value: float, group: pydantic.ValidationInfo) -> float:
         other = group.data.get(key)
         if other is not None and not holds(value, other):
             raise ValueError(f"{words} {key} ({other:g})")
-        return value
-
-    return AfterValidator(check)
-
-
-def instead_of(key: str) -> AfterValidator:
-    """Only one of the two."""
-
-    def check(value: object, group: pydantic.ValidationInfo) -> object:
-        if value is not None and group.data.get(key) is not None:
-            raise ValueError(f"cannot be set together with {key}: choose one")
         return value
 
     return AfterValidator(check)

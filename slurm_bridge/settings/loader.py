@@ -28,14 +28,10 @@ def load(path: pathlib.Path | None, environ: Mapping[str, str], overrides: Itera
     except pydantic.ValidationError as wrong:
         problems += [_problem(given, error) for error in wrong.errors(include_url=False)]
     if problems:
-        raise errors.BadConfiguration(_words(problems))
+        lines = sorted({(_order(problem.place), str(problem)) for problem in problems})
+        head = "the configuration has a problem" if len(lines) == 1 else f"the configuration has {len(lines)} problems"
+        raise errors.BadConfiguration("\n".join([f"{head}:", *(f"  {line}" for _, line in lines)]))
     return settings
-
-
-def _words(problems: Sequence[ConfigurationProblem]) -> str:
-    lines = sorted({(_order(problem.place), str(problem)) for problem in problems})
-    head = "the configuration has a problem" if len(lines) == 1 else f"the configuration has {len(lines)} problems"
-    return "\n".join([f"{head}:", *(f"  {line}" for _, line in lines)])
 
 
 def _order(place: str) -> tuple[str, int]:
@@ -46,15 +42,12 @@ def _order(place: str) -> tuple[str, int]:
 
 def _problem(given: Sequence[SettingsSource], error: Any) -> ConfigurationProblem:
     path = tuple(step for step in error["loc"] if step != "[key]")
-    message, place, key = _SAID.get(error["type"], _said)(error, path), sources.place(given, path), _spelled(path)
+    message, place = _SAID.get(error["type"], _said)(error, path), sources.place(given, path)
+    # `hooks[2].name`
+    text = "".join(f"[{step}]" if isinstance(step, int) else f".{step}" for step in path)
+    key = text.removeprefix(".") or "the whole"
     # A flag's place is its key already.
     return ConfigurationProblem(place=place, message=message if place.endswith(f" {key}") else f"{key}: {message}")
-
-
-def _spelled(path: Path) -> str:
-    """`hooks[2].name`."""
-    text = "".join(f"[{step}]" if isinstance(step, int) else f".{step}" for step in path)
-    return text.removeprefix(".") or "the whole"
 
 
 def _unknown(_: Any, path: Path) -> str:

@@ -25,11 +25,6 @@ class Settings(SettingsGroup, BaseSettings):  # type: ignore[misc]  # two kinds 
 it while placeholders exist."""
     scheduler_names: Annotated[tuple[SchedulerName, ...], kinds.SOME, kinds.DIFFERENT] = (names.SCHEDULER_NAME,)
     """Pods with one of these in `spec.schedulerName` are scheduled."""
-    managed_namespaces: Annotated[tuple[Label, ...] | None, _Reloadable, kinds.DIFFERENT] = None
-    """Namespaces whose pods the admission webhook gives to this scheduler. A pod that names the scheduler itself is \
-scheduled wherever it is."""
-    managed_namespace_selector: Annotated[str | None, _Reloadable, kinds.instead_of("managed_namespaces")] = None
-    """A label selector for these namespaces, instead of a list."""
     slurm: groups.SlurmAccess
     kubernetes: groups.Kubernetes = groups.Kubernetes()
     defaults: Annotated[groups.DefaultsSettings, _Reloadable] = groups.DefaultsSettings()

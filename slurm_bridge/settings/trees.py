@@ -29,7 +29,8 @@ class SettingsTree:
     def place(self, path: Path) -> str:
         """Where this value was written, or else what should have contained it."""
         inside = (place for way, place in self.places.items() if way[: len(path)] == path)
-        outside = (self.places[way] for way in _prefixes(path) if way in self.places)
+        ways = (path[:length] for length in range(len(path) - 1, -1, -1))
+        outside = (self.places[way] for way in ways if way in self.places)
         return self.places.get(path) or next(inside, None) or next(outside, "the configuration")
 
 
@@ -74,7 +75,3 @@ def _put(values: object, path: Path, value: Any) -> dict[Any, Any]:
     inside = dict(values) if isinstance(values, Mapping) else {}
     inside[path[0]] = value if len(path) == 1 else _put(inside.get(path[0]), path[1:], value)
     return inside
-
-
-def _prefixes(path: Path) -> Iterator[Path]:
-    return (path[:length] for length in range(len(path) - 1, -1, -1))

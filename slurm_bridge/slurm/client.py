@@ -116,12 +116,6 @@ class SlurmClient:
     def cancel(self, job_id: JobId) -> Outcome:
         return self._end(calls.cancel(job_id), (job_id,))[job_id]
 
-    def cancel_many(self, job_ids: Collection[JobId]) -> Mapping[JobId, Outcome]:
-        ended: dict[JobId, Outcome] = {}
-        for chunk in calls.chunks(list(job_ids)):
-            ended |= self._end(calls.cancel_many(chunk), chunk)
-        return ended
-
     def assign(self, job_id: JobId, owner: Owner, reservation: str, priority: int | None) -> Outcome:
         return self._change(job_id, lambda: fields.assign(owner, reservation, priority))
 
@@ -185,7 +179,7 @@ class SlurmClient:
             return answers.allocation(job_id, held, self._threads)
 
     def heterogeneous(self) -> bool:
-        return not self._no_components and het.served_by(self._ping.get().version)
+        return not self._no_components and het.served_by(self.ping().version)
 
     def reservations(self) -> Sequence[Reservation]:
         found = self._read(reservations.LIST, shapes.Reservations).reservations
@@ -198,6 +192,7 @@ class SlurmClient:
         return self._partitions.get()
 
     def ping(self) -> Ping:
+        """What Slurm says of itself: its version decides whether jobs may have components. No part of the port."""
         return self._ping.get()
 
     def conf(self) -> SlurmConf | None:

@@ -21,8 +21,7 @@ from typing import Any, Final, Protocol
 
 from loguru import logger
 
-from slurm_bridge import errors, ports
-from slurm_bridge.model.callers import Caller, Token
+from slurm_bridge import ports
 from slurm_bridge.web import callers, refusals
 from slurm_bridge.web.replies import Reply
 from slurm_bridge.web.routes import Request, Routes
@@ -102,20 +101,30 @@ class QueueAdministration:
     def _asked(self, what: str, request: Request, answer: Callable[[Request, Queues], Reply]) -> Reply:
         token = callers.bearer(request)
         if token is None:
-            return callers.unknown("a bearer token of the Kubernetes cluster is required")
+            return refusals.unknown("a bearer token of the Kubernetes cluster is required")
         away = self._backend.leads()
         if away:
             return refusals.later(f"the queues are not available: {away}")
         queues = self._backend.queues()
         if queues is None:
-            return _said(_S.CONFLICT, "NoQueues", "there are no queues: this process runs no hook with queues")
+            return refusals.refused(
+                _S.CONFLICT, "NoQueues", "there are no queues: this process runs no hook with queues"
+            )
         with self._place() as seconds:
             if seconds:
                 return refusals.crowded("too many requests for the queues' configuration", seconds)
-            caller = self._caller(token)
+            caller = callers.reviewed(self._backend.callers, token)
             if isinstance(caller, Reply):
                 return caller
-            reply = self._allowed(caller, queues) or answer(request, queues)
+            if queues.may(caller.name, caller.groups):
+                reply = answer(request, queues)
+            else:
+                # The answer does not show the list of administrators.
+                words = (
+                    f"{caller.name} does not administer the queues: "
+                    f"adminacl of root names neither this user nor one of its groups"
+                )
+                reply = refusals.refused(_S.FORBIDDEN, "Forbidden", words)
         told = logger.bind(caller=caller.name, client=request.client)
         told.info("queues, {}: {} {}", what, reply.status.value, reply.status.phrase)
         return reply
@@ -132,25 +141,6 @@ class QueueAdministration:
             with self._lock:
                 self._inside -= not seconds
 
-    def _caller(self, token: Token) -> Caller | Reply:
-        """Reviewed for each request: a token that was revoked, or a group that a user has left, counts at once."""
-        try:
-            caller = self._backend.callers.who(token)
-        except errors.BridgeError as error:
-            logger.warning("the token of a caller could not be reviewed: {}", error)
-            return refusals.unreviewed(error, "deploy/submission")
-        return caller or callers.unknown("the Kubernetes cluster does not accept this token")
-
-    def _allowed(self, caller: Caller, queues: Queues) -> Reply | None:
-        """None if the user administers the queues. The answer does not show the list of administrators."""
-        if queues.may(caller.name, caller.groups):
-            return None
-        words = (
-            f"{caller.name} does not administer the queues: "
-            f"adminacl of root names neither this user nor one of its groups"
-        )
-        return _said(_S.FORBIDDEN, "Forbidden", words)
-
     def _config(self, _: Request, queues: Queues) -> Reply:
         refusal = self._backend.refusal()
         last = {"at": _moment(refusal.at), "problems": list(refusal.problems)} if refusal else None
@@ -160,10 +150,10 @@ class QueueAdministration:
         try:
             found = queues.problems(request.body)
         except UnreadableConfiguration as problem:
-            return _said(_S.BAD_REQUEST, "Unreadable", str(problem))
+            return refusals.refused(_S.BAD_REQUEST, "Unreadable", str(problem))
         if found:
             words = "this cannot replace the configuration in force"
-            return _said(_S.UNPROCESSABLE_ENTITY, "Invalid", words, problems=list(found))
+            return refusals.refused(_S.UNPROCESSABLE_ENTITY, "Invalid", words, {"problems": list(found)})
         return Reply.json({"message": "nothing is wrong", "problems": []})
 
     def _reload(self, _: Request, queues: Queues) -> Reply:
@@ -172,7 +162,7 @@ class QueueAdministration:
         if refusal:
             words = "the stored configuration is not used, the last good one stays in force"
             more = {"version": before, "problems": list(refusal.problems)}
-            return _said(_S.UNPROCESSABLE_ENTITY, "Invalid", words, **more)
+            return refusals.refused(_S.UNPROCESSABLE_ENTITY, "Invalid", words, more)
         after = self._backend.queues()
         if after is None:
             return Reply.json({"message": "the configuration has no queues any more", "version": None, "changed": True})
@@ -189,7 +179,3 @@ def _shown(queues: Queues) -> dict[str, Any]:
 
 def _moment(seconds: float) -> str:
     return dt.datetime.fromtimestamp(seconds, dt.UTC).isoformat(timespec="seconds")
-
-
-def _said(status: http.HTTPStatus, reason: str, message: str, **more: object) -> Reply:
-    return Reply.json({"reason": reason, "message": message, **more}, status)

@@ -54,7 +54,13 @@ class SubmissionBuffer:
     @contextlib.contextmanager
     def take(self) -> Iterator[BufferSlot | None]:
         """Take a slot for one request; None if the buffer is full. It is kept afterwards only if `accepted` was set."""
-        slot = self._enter()
+        with self._lock:
+            self._give_up()
+            inside = sum(slot.inside for slot in self._taken)
+            full = inside >= self._limits.inside or len(self._taken) >= self._limits.most
+            slot = None if full else BufferSlot()
+            if slot is not None:
+                self._taken.add(slot)
         try:
             yield slot
         finally:
@@ -82,16 +88,6 @@ class SubmissionBuffer:
                 slot.heard = True
                 if not slot.inside:
                     self._free(slot)
-
-    def _enter(self) -> BufferSlot | None:
-        with self._lock:
-            self._give_up()
-            inside = sum(slot.inside for slot in self._taken)
-            if inside >= self._limits.inside or len(self._taken) >= self._limits.most:
-                return None
-            slot = BufferSlot()
-            self._taken.add(slot)
-            return slot
 
     def _give_up(self) -> None:
         """Free slots of pods that were accepted and never seen, for example because they were deleted at once."""

@@ -1,10 +1,13 @@
-"""Identifies callers: the bearer token of a request."""
+"""Identifies callers: the bearer token of a request, and whose it is."""
 
-import http
 import re
 from typing import Final
 
-from slurm_bridge.model.callers import Token
+from loguru import logger
+
+from slurm_bridge import errors, ports
+from slurm_bridge.model.callers import Caller, Token
+from slurm_bridge.web import refusals
 from slurm_bridge.web.replies import Reply
 from slurm_bridge.web.routes import Request
 
@@ -24,7 +27,14 @@ def token(words: str) -> Token | None:
     return Token(found.group()) if found else None
 
 
-def unknown(words: str) -> Reply:
-    """The answer to a request without a valid token."""
-    given = {"reason": "Unauthorized", "message": words}
-    return Reply.json(given, http.HTTPStatus.UNAUTHORIZED, www_authenticate="Bearer")
+def reviewed(reviewer: ports.Callers, given: Token) -> Caller | Reply:
+    """The owner of the token, or the answer if there is none.
+
+    It is asked for each request: a token that was revoked, or a group that a user has left, counts at once.
+    """
+    try:
+        caller = reviewer.who(given)
+    except errors.BridgeError as error:
+        logger.warning("the token of a caller could not be reviewed: {}", error)
+        return refusals.unreviewed(error, "deploy/submission")
+    return caller or refusals.unknown("the Kubernetes cluster does not accept this token")

@@ -12,21 +12,13 @@ from collections.abc import Sequence
 
 
 class ClientConnection:
-    """One connection. `idle_since` is None while its request is being answered."""
+    """One connection. `idle_since` is set while the client has to send, and None while its request is answered."""
 
     __slots__ = ("address", "idle_since", "sock")
 
     def __init__(self, sock: socket.socket, address: str) -> None:
         self.sock, self.address = sock, address
         self.idle_since: float | None = time.monotonic()
-
-    def waits(self) -> None:
-        """Mark it idle: the client has to send something."""
-        self.idle_since = time.monotonic()
-
-    def answered(self) -> None:
-        """Mark it busy: its request is being answered."""
-        self.idle_since = None
 
 
 class Connections:

@@ -56,17 +56,13 @@ def draft(manifest: Manifest, scheduler_names: Sequence[str], dice: random.Rando
         for key, value in (_mapping(metadata, field) if metadata.get(field) is not None else {}).items():
             if not isinstance(value, str):
                 raise Unacceptable(f"metadata.{field}[{key}]: {value!r} has to be a string: put it in quotes")
-    generated = not metadata.get("name")
+    namespace, name = _key(metadata)
     made = {
         **manifest,
-        "metadata": {
-            **metadata,
-            "namespace": _namespace(metadata),
-            "name": _given(metadata) or _name(metadata, dice),
-        },
+        "metadata": {**metadata, "namespace": namespace, "name": name or _name(metadata, dice)},
         "spec": {**spec, "schedulerName": _scheduler(spec, scheduler_names)},
     }
-    return Draft(manifest=made, pod=_pod(made), generated=generated)
+    return Draft(manifest=made, pod=_pod(made), generated=not name)
 
 
 def renamed(made: Draft, dice: random.Random) -> Draft:
@@ -94,19 +90,15 @@ def _scheduler(spec: Mapping[str, Any], ours: Sequence[str]) -> str:
     return str(name)
 
 
-def _namespace(metadata: Mapping[str, Any]) -> str:
-    name = metadata.get("namespace") or _NAMESPACE
-    if not isinstance(name, str) or not _LABEL.fullmatch(name):
+def _key(metadata: Mapping[str, Any]) -> tuple[str, Any]:
+    """Namespace, and the name that was given."""
+    namespace, name = metadata.get("namespace") or _NAMESPACE, metadata.get("name")
+    if not isinstance(namespace, str) or not _LABEL.fullmatch(namespace):
         allowed = "lower case letters, digits and '-', at most 63 of them"
-        raise Unacceptable(f"metadata.namespace: {name!r}, allowed are {allowed}")
-    return name
-
-
-def _given(metadata: Mapping[str, Any]) -> Any:
-    name = metadata.get("name")
+        raise Unacceptable(f"metadata.namespace: {namespace!r}, allowed are {allowed}")
     if isinstance(name, str) and len(name) > _LONGEST_NAME:
         raise Unacceptable(f"metadata.name: has {len(name)} characters, allowed are {_LONGEST_NAME}")
-    return name
+    return namespace, name
 
 
 def _name(metadata: Mapping[str, Any], dice: random.Random) -> str:

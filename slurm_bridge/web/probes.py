@@ -7,7 +7,7 @@ from typing import Final
 from slurm_bridge.telemetry.health import Health, Verdict
 from slurm_bridge.telemetry.instruments import Instruments
 from slurm_bridge.web.replies import Reply
-from slurm_bridge.web.routes import Routes
+from slurm_bridge.web.routes import Request, Routes
 
 LIVEZ: Final = ("GET", "/livez")
 READYZ: Final = ("GET", "/readyz")
@@ -16,7 +16,13 @@ METRICS: Final = ("GET", "/metrics")
 
 def routes(health: Health, metrics: Instruments, refresh: Callable[[], None] = lambda: None) -> Routes:
     """The probes and the metrics. `refresh` runs before the numbers are shown."""
-    return {**alone(health), METRICS: lambda _: _page(metrics, refresh)}
+
+    def page(_: Request) -> Reply:
+        refresh()
+        body, content_type = metrics.page()
+        return Reply(body=body, content_type=content_type)
+
+    return {**alone(health), METRICS: page}
 
 
 def alone(health: Health) -> Routes:
@@ -30,9 +36,3 @@ def alone(health: Health) -> Routes:
 def _reply(verdict: Verdict) -> Reply:
     status = http.HTTPStatus.OK if verdict.good else http.HTTPStatus.SERVICE_UNAVAILABLE
     return Reply.text(str(verdict), status)
-
-
-def _page(metrics: Instruments, refresh: Callable[[], None]) -> Reply:
-    refresh()
-    body, content_type = metrics.page()
-    return Reply(body=body, content_type=content_type)

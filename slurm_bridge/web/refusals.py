@@ -1,4 +1,6 @@
-"""The answers of the submission API for pods that were not created, or may have been created.
+"""The answers of the submission API and the admin API to requests that are not carried out.
+
+For pods that were not created, or may have been created:
 
 the API server says          the answer is
 Forbidden                    403   with its message: the rights are the caller's
@@ -16,7 +18,6 @@ from collections.abc import Mapping
 from typing import Final
 
 from slurm_bridge import errors
-from slurm_bridge.web import callers
 from slurm_bridge.web.replies import Reply
 
 _S = http.HTTPStatus
@@ -36,14 +37,16 @@ _SAID: Final[tuple[tuple[type[errors.BridgeError], http.HTTPStatus, str], ...]] 
 def of(error: errors.BridgeError, namespace: str, name: str) -> Reply:
     """The answer for an error of the request that creates this pod."""
     if isinstance(error, errors.NotAuthenticated):
-        return callers.unknown("the Kubernetes cluster does not accept this token any more")
+        return unknown("the Kubernetes cluster does not accept this token any more")
     about = {"namespace": namespace, "name": name}
     for made, status, reason in _SAID:
         if isinstance(error, made):
-            return _reply(status, _reason(error, reason), str(error), about)
+            # The API server may have given a reason of its own.
+            given = error.reason if isinstance(error, errors.Disagreement) else ""
+            return refused(status, given or reason, str(error), about)
     if may_have_happened(error):
         words = f"pod {namespace}/{name} may have been created: look for it before you submit it again ({error})"
-        return _reply(_S.GATEWAY_TIMEOUT, "Unknown", words, about)
+        return refused(_S.GATEWAY_TIMEOUT, "Unknown", words, about)
     return later(f"pod {namespace}/{name} was not created: {error}", _wish(error))
 
 
@@ -52,37 +55,28 @@ def may_have_happened(error: errors.BridgeError) -> bool:
     return isinstance(error, errors.Unanswered | errors.BadAnswer | errors.Expired)
 
 
-def unacceptable(words: str) -> Reply:
-    """The answer for a manifest that cannot be created as it is."""
-    return _reply(_S.BAD_REQUEST, "Invalid", words)
-
-
-def full(most: int) -> Reply:
-    """The answer when the buffer is full."""
-    return crowded(f"too many pods are being submitted: at most {most} may wait until the scheduler has seen them")
+def unknown(words: str) -> Reply:
+    """The answer to a request without a valid token."""
+    given = {"reason": "Unauthorized", "message": words}
+    return Reply.json(given, _S.UNAUTHORIZED, www_authenticate="Bearer")
 
 
 def crowded(words: str, seconds: float = _SOON) -> Reply:
     """The answer when there are too many requests."""
-    return _reply(_S.TOO_MANY_REQUESTS, "TooManyRequests", words, seconds=seconds)
+    return refused(_S.TOO_MANY_REQUESTS, "TooManyRequests", words, seconds=seconds)
 
 
 def later(words: str, seconds: float = _SOON) -> Reply:
     """The answer when nothing was done."""
-    return _reply(_S.SERVICE_UNAVAILABLE, "Unavailable", words, seconds=seconds)
+    return refused(_S.SERVICE_UNAVAILABLE, "Unavailable", words, seconds=seconds)
 
 
 def unreviewed(error: errors.BridgeError, component: str) -> Reply:
     """The answer when the caller cannot be identified. The cause is logged and not shown to callers."""
     if isinstance(error, errors.NotAuthorized):
         words = f"the bridge may not review tokens: its administrator has to apply {component}"
-        return _reply(_S.INTERNAL_SERVER_ERROR, "Misconfigured", words)
+        return refused(_S.INTERNAL_SERVER_ERROR, "Misconfigured", words)
     return later("the token could not be reviewed; nothing was done", _wish(error))
-
-
-def _reason(error: errors.BridgeError, otherwise: str) -> str:
-    """The reason of the API server, if it gave one."""
-    return (error.reason if isinstance(error, errors.Disagreement) else "") or otherwise
 
 
 def _wish(error: errors.BridgeError) -> float:
@@ -90,14 +84,15 @@ def _wish(error: errors.BridgeError) -> float:
     return wish or _SOON
 
 
-def _reply(
+def refused(
     status: http.HTTPStatus,
     reason: str,
     message: str,
-    about: Mapping[str, str] | None = None,
+    more: Mapping[str, object] | None = None,
     seconds: float | None = None,
 ) -> Reply:
-    given = {"reason": reason, "message": message, **(about or {})}
+    """A machine-readable reason, a message for people and `more`; `seconds` after which the client may try again."""
+    given = {"reason": reason, "message": message, **(more or {})}
     if seconds is None:
         return Reply.json(given, status)
     return Reply.json(given, status, retry_after=str(math.ceil(seconds)))

@@ -5,10 +5,8 @@ import http
 import re
 import socket
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from typing import Final
-
-from slurm_bridge.web import routes
 
 _END: Final = b"\r\n\r\n"
 _PIECE: Final = 1 << 16
@@ -115,14 +113,6 @@ class RequestReader:
             left = left[self._sock.send(left) :]
 
 
-def request(head: Head, body: bytes, client: str) -> routes.Request:
-    """The request as routes get it."""
-    path, _, query = head.target.partition("?")
-    return routes.Request(
-        method=head.method, path=path, query=routes.query(query), headers=head.headers, body=body, client=client
-    )
-
-
 def _remaining(until: float) -> float:
     remaining = until - time.monotonic()
     if remaining <= 0:
@@ -140,17 +130,13 @@ def _head(text: str) -> Head:
             http.HTTPStatus.BAD_REQUEST, "lines have to end with CR LF and contain no other control character than tabs"
         )
     headers: dict[str, str] = {}
-    for name, value in _fields(lines):
-        if name in headers and name in _ONCE:
-            raise RequestRefused(http.HTTPStatus.BAD_REQUEST, f"header {name}occurs twice")
-        headers[name] = f"{headers[name]}, {value}" if name in headers else value
-    return Head(method=words[1], target=words[2], version=words[3], headers=headers)
-
-
-def _fields(lines: list[str]) -> Iterator[tuple[str, str]]:
     for line in lines:
         name, colon, value = line.partition(":")
         # Servers disagree about a space before the colon and about folded lines.
         if not colon or not _TOKEN.fullmatch(name):
             raise RequestRefused(http.HTTPStatus.BAD_REQUEST, "a header is not `name: value`")
-        yield name.lower(), value.strip()
+        name, value = name.lower(), value.strip()
+        if name in headers and name in _ONCE:
+            raise RequestRefused(http.HTTPStatus.BAD_REQUEST, f"header {name}occurs twice")
+        headers[name] = f"{headers[name]}, {value}" if name in headers else value
+    return Head(method=words[1], target=words[2], version=words[3], headers=headers)

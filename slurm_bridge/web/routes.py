@@ -49,7 +49,9 @@ class RouteTable:
         route = self._routes.get(("GET" if request.method == "HEAD" else request.method, path))
         if route is None:
             status = http.HTTPStatus.METHOD_NOT_ALLOWED
-            return Reply.text(f"{status.phrase}\n", status, allow=", ".join(self._allowed(path)))
+            methods = {method for method, known in self._routes if known == path}
+            allowed = sorted(methods | ({"HEAD"} if "GET" in methods else set()))
+            return Reply.text(f"{status.phrase}\n", status, allow=", ".join(allowed))
         return route(dataclasses.replace(request, path=unquote(request.path), names=names))
 
     def _found(self, asked: str) -> tuple[str, Mapping[str, str]]:
@@ -62,10 +64,6 @@ class RouteTable:
             if names is not None:
                 return path, names
         return "", {}
-
-    def _allowed(self, path: str) -> list[str]:
-        methods = {method for method, known in self._routes if known == path}
-        return sorted(methods | ({"HEAD"} if "GET" in methods else set()))
 
 
 def bounded(routes: Routes, most: int) -> Routes:

@@ -18,7 +18,7 @@ from typing import Final
 from loguru import logger
 
 from slurm_bridge import errors
-from slurm_bridge.web import request_reader, tls
+from slurm_bridge.web import request_reader, routes, tls
 from slurm_bridge.web.connections import Connections
 from slurm_bridge.web.replies import Reply
 from slurm_bridge.web.routes import Request, Routes, RouteTable
@@ -168,11 +168,24 @@ class _Conversation(socketserver.BaseRequestHandler):
             body = line.body(head, until=until, most=bounds.most_body)
         except request_reader.RequestRefused as refusal:
             self._send(line, head, Reply.text(f"{refusal}\n", refusal.status), kept=False)
-            _emptied(line, bounds)
+            # Read what the client is still sending: closing the connection over it would discard our answer.
+            until, taken = time.monotonic() + min(bounds.seconds, 1.0), 0
+            with contextlib.suppress(OSError):
+                while taken <= bounds.most_body:
+                    taken += len(line.receive(1 << 16, until=until))
             return False
-        self._connection.answered()
+        self._connection.idle_since = None
         kept = bounds.idle > 0 and head.kept and not self.server.closing.is_set()
-        self._send(line, head, self._answer(request_reader.request(head, body, self._client)), kept=kept)
+        path, _, query = head.target.partition("?")
+        request = Request(
+            method=head.method,
+            path=path,
+            query=routes.query(query),
+            headers=head.headers,
+            body=body,
+            client=self._client,
+        )
+        self._send(line, head, self._answer(request), kept=kept)
         return kept
 
     def _answer(self, request: Request) -> Reply:
@@ -190,13 +203,25 @@ class _Conversation(socketserver.BaseRequestHandler):
         # Without the query: some clients put tokens there.
         path = head.target.partition("?")[0] if head else "-"
         logger.bind(client=self._client).trace("{} {} {}", method, path, reply.status.value)
-        written = _written(reply, kept=kept, with_body=method != "HEAD")
+        headers = {
+            "Content-Type": reply.content_type,
+            "Content-Length": str(len(reply.body)),
+            "Cache-Control": "no-store",
+            "X-Content-Type-Options": "nosniff",
+            "Connection": "keep-alive" if kept else "close",
+            **reply.headers,
+        }
+        status = f"HTTP/1.1 {reply.status.value} {reply.status.phrase}"
+        lines = [status, *(f"{name}: {value}" for name, value in headers.items())]
+        written = "\r\n".join(lines).encode("latin-1") + b"\r\n\r\n"
+        if method != "HEAD":
+            written += reply.body
         line.send(written, until=time.monotonic() + self.server.bounds.seconds)
 
     def _next(self, line: request_reader.RequestReader) -> bool:
         """Wait for the next request; returns False after the idle time or when the server stops."""
         until = time.monotonic() + self.server.bounds.idle
-        self._connection.waits()
+        self._connection.idle_since = time.monotonic()
         while time.monotonic() < until and not self.server.closing.is_set():
             if line.begins(within=_LOOK):
                 return True
@@ -205,26 +230,3 @@ class _Conversation(socketserver.BaseRequestHandler):
 
 def _address(client: object) -> str:
     return str(client[0]) if isinstance(client, tuple) and client else ""
-
-
-def _emptied(line: request_reader.RequestReader, bounds: Bounds) -> None:
-    """Read what the client is still sending: closing the connection over it would discard our answer."""
-    until = time.monotonic() + min(bounds.seconds, 1.0)
-    taken = 0
-    with contextlib.suppress(OSError):
-        while taken <= bounds.most_body:
-            taken += len(line.receive(1 << 16, until=until))
-
-
-def _written(reply: Reply, *, kept: bool, with_body: bool) -> bytes:
-    headers = {
-        "Content-Type": reply.content_type,
-        "Content-Length": str(len(reply.body)),
-        "Cache-Control": "no-store",
-        "X-Content-Type-Options": "nosniff",
-        "Connection": "keep-alive" if kept else "close",
-        **reply.headers,
-    }
-    lines = [f"HTTP/1.1 {reply.status.value} {reply.status.phrase}", *(f"{name}: {headers[name]}" for name in headers)]
-    head = "\r\n".join(lines).encode("latin-1") + b"\r\n\r\n"
-    return head + reply.body if with_body else head

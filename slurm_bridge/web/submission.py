@@ -78,38 +78,37 @@ class PodSubmissionApi:
 
     def routes(self) -> Routes:
         """The routes for the web server."""
-        return {PODS: self._counted}
 
-    def _counted(self, request: Request) -> Reply:
-        reply = self._answer(request)
-        self._backend.count(reply.status)
-        return reply
+        def counted(request: Request) -> Reply:
+            reply = self._answer(request)
+            self._backend.count(reply.status)
+            return reply
+
+        return {PODS: counted}
 
     def _answer(self, request: Request) -> Reply:
         token = callers.bearer(request)
         if token is None:
-            return callers.unknown("a bearer token of the Kubernetes cluster is required")
+            return refusals.unknown("a bearer token of the Kubernetes cluster is required")
         problem = "this replica is stopping" if self._backend.closing() else self.problem()
         if problem:
             return refusals.later(f"no pod is accepted now: {problem}")
         with self._buffer.take() as slot:
             if slot is None:
-                return refusals.full(self._backend.limits.most)
+                most = self._backend.limits.most
+                words = f"too many pods are being submitted: at most {most} may wait until the scheduler has seen them"
+                return refusals.crowded(words)
             return self._within(request, token, slot)
 
     def _within(self, request: Request, token: Token, slot: BufferSlot) -> Reply:
         """Handle a request that has a slot; slots bound the calls to the API server."""
-        try:
-            caller = self._backend.callers.who(token)
-        except errors.BridgeError as error:
-            logger.warning("the token of a caller could not be reviewed: {}", error)
-            return refusals.unreviewed(error, "deploy/submission")
-        if caller is None:
-            return callers.unknown("the Kubernetes cluster does not accept this token")
+        caller = callers.reviewed(self._backend.callers, token)
+        if isinstance(caller, Reply):
+            return caller
         try:
             made = self._draft(request.body)
         except drafts.Unacceptable as problem:
-            return refusals.unacceptable(str(problem))
+            return refusals.refused(http.HTTPStatus.BAD_REQUEST, "Invalid", str(problem))
         for _ in range(_NAMES - 1):
             reply = self._create(made, token, slot)
             taken = reply.status is http.HTTPStatus.CONFLICT

@@ -23,7 +23,7 @@ from slurm_bridge.model.marks import Owner
 from slurm_bridge.model.meta import Manifest, Object
 from slurm_bridge.model.names import JobId
 from slurm_bridge.model.reservation import Reservation
-from slurm_bridge.model.slurmnode import Partition, Ping, SlurmNode
+from slurm_bridge.model.slurmnode import Partition, SlurmNode
 from slurm_bridge.slurm import calls, fields
 from tests.fuzz.generators import Json
 from tests.fuzz.strangers import Shelf
@@ -71,9 +71,6 @@ class Slurm:
         self._views.pop(job_id, None)
         return Done(job_id=job_id)
 
-    def cancel_many(self, job_ids: Collection[JobId]) -> Mapping[JobId, Outcome]:
-        return {job_id: self.cancel(job_id) for job_id in job_ids}
-
     def reserve(self, _name: str, _nodes: Sequence[str], _user: str, _seconds: int) -> Outcome:
         return Done(job_id=JobId(0))
 
@@ -112,9 +109,6 @@ class Slurm:
     def partitions(self) -> Sequence[Partition]:
         return self._partitions
 
-    def ping(self) -> Ping:
-        return Ping(responding=True, version="26.05.1")
-
 
 class Cluster:
     """Reads from a shelf; remembers what was written, and what was deleted."""
@@ -145,9 +139,6 @@ class Cluster:
         for name, text in _texts(changes):
             self.said.append((f"{kind.kind} {name}", text))
         return target
-
-    def apply(self, kind: Kind[T], _namespace: str, _manifest: Manifest) -> T:
-        raise errors.Invalid(f"no {kind.plural} are made here")
 
     def delete(self, _kind: Kind[T], target: T, *_: object, **__: object) -> None:
         self.deleted.append(target.uid)

@@ -82,8 +82,8 @@ class Bench:
         same = calls.submit([fields.submit(request)])
         ours, made = _timed(lambda: self.slurm.submit(request), CALLS)
         plain, also = _timed(lambda: json.loads(self._bare.call(same.method, same.path, same.body)), CALLS)
-        self.slurm.cancel_many([one.job_id for one in made if isinstance(one, job.Done)])
-        self.slurm.cancel_many([one["job_id"] for one in also])
+        for job_id in [*(one.job_id for one in made if isinstance(one, job.Done)), *(one["job_id"] for one in also)]:
+            self.slurm.cancel(job_id)
         return ours, plain
 
     def _states(self) -> tuple[float, float]:
@@ -92,7 +92,8 @@ class Bench:
         same = calls.states(ids)
         ours, _ = _timed(lambda: self.slurm.states(ids), 20)
         plain, _ = _timed(lambda: json.loads(self._bare.call(same.method, same.path)), 20)
-        self.slurm.cancel_many(ids)
+        for job_id in ids:
+            self.slurm.cancel(job_id)
         return ours, plain
 
     def _lists(self) -> list[tuple[float, float]]:

@@ -88,7 +88,10 @@ class Codes:
         gone = [code for code in sorted(maybe, reverse=True) if not often[code + 1]]
         self._moved = self._moved or bool(gone)
         if len(gone) > _MANY:
-            return self._renumbered(array, often[1:] > 0)
+            used = often[1:] > 0
+            self._values = [value for value, there in zip(self._values, used.tolist(), strict=True) if there]
+            self._book = {value: code for code, value in enumerate(self._values)}
+            return np.append(np.cumsum(used) - 1, HOLE).astype(np.int32)[array]
         for code in gone:
             last = self._values.pop()
             if code == len(self._values):
@@ -98,11 +101,6 @@ class Codes:
             array[array == len(self._values)] = code
             self._values[code], self._book[last] = last, code
         return array
-
-    def _renumbered(self, array: NDArray[np.int32], used: NDArray[np.bool_]) -> NDArray[np.int32]:
-        self._values = [value for value, there in zip(self._values, used.tolist(), strict=True) if there]
-        self._book = {value: code for code, value in enumerate(self._values)}
-        return np.append(np.cumsum(used) - 1, HOLE).astype(np.int32)[array]
 
     def _give(self, array: NDArray[np.int32]) -> Coded[Any]:
         """Values that stayed are the very same tuple, so that results computed from them stay valid."""

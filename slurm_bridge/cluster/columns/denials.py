@@ -45,18 +45,16 @@ class Ruling:
         short = [(reason, mask & self._open) for reason, mask in shortages]
         short = [(reason, mask) for reason, mask in short if mask.any()]
         for start in range(0, len(short), _BITS):
-            self._deny_sets(short[start : start + _BITS])
+            some = short[start : start + _BITS]
+            sets = np.zeros(len(self._open), np.int64)
+            for bit, (_, mask) in enumerate(some):
+                sets |= mask.astype(np.int64) << bit
+            for found in np.unique(sets[sets > 0]).tolist():
+                self._take(sets == found, tuple(reason for bit, (reason, _) in enumerate(some) if found >> bit & 1))
 
     def reasons(self) -> Reasons:
         """All that was said."""
         return Reasons(self._columns, self._codes, tuple(self._reasons))
-
-    def _deny_sets(self, short: Sequence[tuple[str, Mask]]) -> None:
-        sets = np.zeros(len(self._open), np.int64)
-        for bit, (_, mask) in enumerate(short):
-            sets |= mask.astype(np.int64) << bit
-        for found in np.unique(sets[sets > 0]).tolist():
-            self._take(sets == found, tuple(reason for bit, (reason, _) in enumerate(short) if found >> bit & 1))
 
     def _take(self, rows: Mask, reasons: tuple[str, ...]) -> None:
         if rows.any():

@@ -40,7 +40,8 @@ class Follower:
     def columns(self, version: int, nodes: Facts, names: frozenset[str]) -> NodeColumns:
         """The columns of the snapshot of this version."""
         with self._lock:
-            if self._last is None or _loose(self._last[2], names):
+            # With more holes than nodes a fresh start is cheaper than dragging them along.
+            if self._last is None or len(self._last[2]) > 2 * len(names) + 64:
                 made = NodeColumns.of(nodes, names)
             else:
                 made = self._last[2].after(nodes, names, self._changed(self._last[0], self._last[1], version, nodes))
@@ -77,8 +78,3 @@ class Deferred:
             if self.made is None:
                 self.made = self.make() if self.make is not None else NodeColumns.of(nodes, names)
             return self.made
-
-
-def _loose(columns: NodeColumns, names: frozenset[str]) -> bool:
-    """More holes than nodes: a fresh start is cheaper than dragging them along."""
-    return len(columns) > 2 * len(names) + 64

@@ -61,7 +61,14 @@ class NodeRows:
         known = self._sets.get(key)
         if known is not None:
             return known
-        made = self._nodes(mask)
+        # Taking few from all is several times cheaper than gathering most of them.
+        count, total = np.count_nonzero(mask), len(self.every)
+        if count == total:
+            made = self.every
+        elif 4 * (total - count) < total:
+            made = self.every.difference(self.names[self.present & ~mask].tolist())
+        else:
+            made = frozenset(self.names[mask].tolist())
         self._sets.put(key, made)
         self._masks.put(id(made), (made, frozen(mask)))
         return made
@@ -91,12 +98,3 @@ class NodeRows:
         made = np.zeros(len(self), np.bool_)
         made[rows[rows >= 0]] = True
         return frozen(made)
-
-    def _nodes(self, mask: Mask) -> frozenset[str]:
-        """Taking few from all is several times cheaper than gathering most of them."""
-        count, total = np.count_nonzero(mask), len(self.every)
-        if count == total:
-            return self.every
-        if 4 * (total - count) < total:
-            return self.every.difference(self.names[self.present & ~mask].tolist())
-        return frozenset(self.names[mask].tolist())

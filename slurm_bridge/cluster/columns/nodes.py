@@ -1,7 +1,6 @@
 """The nodes of a snapshot, one row each."""
 
 import dataclasses
-import functools
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from typing import TypeVar
 
@@ -100,7 +99,10 @@ class NodeColumns(RecordTable[NodeFacts]):
         if self._pods is not None:
             return self._pods
         with self.past.lock:
-            return self._pods_now()
+            # Under the lock: another thread may have made them meanwhile.
+            if self._pods is None:
+                self._pods = self._pods_now()
+            return self._pods
 
     def row(self, name: str) -> int | None:
         """Where a node is."""
@@ -150,13 +152,13 @@ class NodeColumns(RecordTable[NodeFacts]):
         Keys that no node has share one column: users choose how many of them they name.
         """
         if key not in self.label_keys:
-            return self.of_node("label that no node has", _nothing)
+            return self.of_node("label that no node has", lambda _: None)
         return self.of_node(f"label {key}", lambda node: node.metadata.labels.get(key))
 
     @property
     def label_keys(self) -> frozenset[str]:
         """Every label key that some node has."""
-        of_each = self.of_node("label keys", _keys_of)
+        of_each = self.of_node("label keys", lambda node: frozenset(node.metadata.labels))
         known: _Keys = self._sides.kube.past.shared("label keys", _Keys)
         return known.together(of_each)
 
@@ -183,7 +185,13 @@ class NodeColumns(RecordTable[NodeFacts]):
 
     def given_away(self, resource: str) -> Whole:
         """What Slurm has given of it to jobs of all users, as last reported; Slurm reports cpu and memory."""
-        return self.of_slurm(f"given away {resource}", functools.partial(_given_away, resource))
+
+        def of(slurm: SlurmNode | None) -> int:
+            if slurm is None:
+                return 0
+            return {"cpu": 1000 * slurm.used_cpus, "memory": slurm.used_memory_mib << 20}.get(resource, 0)
+
+        return self.of_slurm(f"given away {resource}", of)
 
     def after(self, nodes: Facts, names: frozenset[str], changed: Collection[str]) -> "NodeColumns":
         """The columns of another snapshot, which differs in these nodes at most."""
@@ -224,9 +232,6 @@ class NodeColumns(RecordTable[NodeFacts]):
         return NodeRows(found, names)
 
     def _pods_now(self) -> PodColumns:
-        """Under the lock: another thread may have made them meanwhile."""
-        if self._pods is not None:
-            return self._pods
         before, strand = self._sides.before, self._sides.pods
         rows = strand.past.between(before.step, strand.step)
         if before.columns is None or rows is None:
@@ -238,7 +243,7 @@ class NodeColumns(RecordTable[NodeFacts]):
             made = before.columns.after(rows, changed, known)
         else:
             made = before.columns
-        before.columns, before.step, self._pods = made, strand.step, made
+        before.columns, before.step = made, strand.step
         return made
 
 
@@ -257,20 +262,6 @@ class _Keys:
             keys = frozenset[str]().union(*of_each.values)
             self._known = (of_each, keys)
         return keys
-
-
-def _keys_of(node: Node) -> frozenset[str]:
-    return frozenset(node.metadata.labels)
-
-
-def _nothing(_node: Node) -> str | None:
-    return None
-
-
-def _given_away(resource: str, slurm: SlurmNode | None) -> int:
-    if slurm is None:
-        return 0
-    return {"cpu": 1000 * slurm.used_cpus, "memory": slurm.used_memory_mib << 20}.get(resource, 0)
 
 
 def _pods_of(facts: NodeFacts | None) -> Sequence[Pod]:

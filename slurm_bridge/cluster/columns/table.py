@@ -87,7 +87,10 @@ class Past:
 
     def column(self, records: Sequence[Any], step: int, name: _Name, of: Callable[[Any], Any]) -> Coded[Any] | Whole:
         """The column for the table of this step."""
-        kept = self._kept(name)
+        with self.lock:
+            kept = self._columns.get(name)
+            if kept is None:
+                self._columns.put(name, kept := _Kept())
         with kept.lock:
             rows = self.between(kept.step, step)
             if kept.column is None or rows is None:
@@ -98,13 +101,6 @@ class Past:
                 made = kept.column.carry(records, rows[rows < len(records)].tolist(), of)
             kept.step = step
             return made
-
-    def _kept(self, name: _Name) -> _Kept:
-        with self.lock:
-            kept = self._columns.get(name)
-            if kept is None:
-                self._columns.put(name, kept := _Kept())
-            return kept
 
 
 class Strand:
@@ -124,9 +120,8 @@ class Strand:
     def column(self, records: Sequence[Any], name: _Name, of: Callable[[Any], Any]) -> Any:
         """The column over these records, which are those of the step: codes or whole numbers, as its name says."""
         known = self._known.get(name)
-        return known if known is not None else self._make(records, name, of)
-
-    def _make(self, records: Sequence[Any], name: _Name, of: Callable[[Any], Any]) -> Coded[Any] | Whole:
+        if known is not None:
+            return known
         made = self.past.column(records, self.step, name, of)
         if len(self._known) >= MOST_COLUMNS:
             self._known = {}

@@ -276,22 +276,6 @@ class TestPatch:
             cluster.patch(kinds.LEASES, lease, {"metadata": {"labels": {"x": "y"}}})
 
 
-class TestApply:
-    def test_owns_what_it_names(self, cluster: client.KubeClient, namespace: str) -> None:
-        """Applying creates, applying again changes, and what is no longer named goes."""
-        name = f"applied-{secrets.token_hex(4)}"
-        made = cluster.apply(kinds.LEASES, namespace, lease_manifest(name, labels={"a": "1", "b": "1"}))
-        again = cluster.apply(kinds.LEASES, namespace, lease_manifest(name, labels={"a": "2"}))
-        assert again.uid == made.uid
-        assert again.metadata.labels == {"a": "2"}
-
-    def test_leaves_what_others_own(self, cluster: client.KubeClient, namespace: str, lease: Lease) -> None:
-        """Fields that another manager wrote stay."""
-        cluster.patch(kinds.LEASES, lease, {"metadata": {"labels": {"theirs": "1"}}})
-        ours = cluster.apply(kinds.LEASES, namespace, lease_manifest(lease.metadata.name, labels={"ours": "1"}))
-        assert ours.metadata.labels == {"theirs": "1", "ours": "1"}
-
-
 class TestDelete:
     def test_deletes(self, cluster: client.KubeClient, pod: Pod) -> None:
         """A deleted object is gone, and cannot be deleted again."""

@@ -3,7 +3,6 @@
 import dataclasses
 
 import pytest
-from slurm_desk import NEVER_USED
 from slurm_line import CANCEL, HTML, SUBMIT, UPDATE, Line
 
 from slurm_bridge.model.job import Phase, Refusal, Refused, Unknown
@@ -124,15 +123,6 @@ def test_a_cancel_without_an_answer_is_unknown(line: Line) -> None:
     assert isinstance(outcome, Unknown)
     assert outcome.job_id == job_id
     assert line.client.states([job_id])[job_id].phase is Phase.ENDED
-
-
-def test_one_lost_chunk_leaves_the_other_outcomes(line: Line) -> None:
-    """More ids than one call takes: what was answered is known, the rest is Unknown."""
-    ids = [JobId(number) for number in range(NEVER_USED, NEVER_USED + 4000)]
-    line.faults.plan(faults.Reset(), method="DELETE", target="/jobs/", nth=2)
-    outcomes = line.client.cancel_many(ids)
-    assert set(outcomes) == set(ids)
-    assert {type(outcome) for outcome in outcomes.values()} == {Refused, Unknown}
 
 
 def test_an_update_without_an_answer_is_unknown(line: Line) -> None:

@@ -1,4 +1,4 @@
-"""`update`, `note`, `cancel` and `cancel_many` of ports.Slurm."""
+"""`update`, `note` and `cancel` of ports.Slurm."""
 
 import dataclasses
 from typing import Any
@@ -170,24 +170,3 @@ def test_an_ended_job_is_over(each_port: Port) -> None:
 def test_an_unknown_job_is_no_job(each_port: Port) -> None:
     """NO_SUCH_JOB."""
     assert why(each_port.client.cancel(UNKNOWN)) is Refusal.NO_SUCH_JOB
-
-
-def test_many_are_cancelled_with_an_outcome_each(each_port: Port) -> None:
-    """Alive, ended and unknown ones in one call."""
-    one, two, over = each_port.held(), each_port.held(), each_port.held()
-    each_port.client.cancel(over)
-    outcomes = each_port.client.cancel_many([one, over, UNKNOWN, two])
-    assert {job_id: getattr(outcome, "why", None) for job_id, outcome in outcomes.items()} == {
-        one: None,
-        two: None,
-        over: Refusal.OVER,
-        UNKNOWN: Refusal.NO_SUCH_JOB,
-    }
-    assert {states.phase for states in each_port.client.states([one, two]).values()} == {Phase.ENDED}
-
-
-def test_none_are_cancelled_without_a_call(each_port: Port) -> None:
-    """No ids, no outcomes, no victims."""
-    job_id = each_port.held()
-    assert each_port.client.cancel_many([]) == {}
-    assert each_port.client.states([job_id])[job_id].phase is Phase.PENDING

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from slurm_bridge.checks import report, table
+from slurm_bridge.checks import findings, table
 from slurm_bridge.checks.facts import CheckFacts, Expectations, Probe, Right
 from slurm_bridge.checks.findings import Finding, Level
 from slurm_bridge.model import names
@@ -135,7 +135,7 @@ def test_where_all_is_well_every_check_says_so() -> None:
     assert [(finding.check, finding.level, finding.fix) for finding in found] == [
         (check.name, Level.OK, "") for check in table.CHECKS
     ]
-    assert report.status(found) == 0
+    assert findings.status(found) == 0
 
 
 #: (check, facts, level, part of the message)
@@ -324,11 +324,11 @@ def test_every_check_knows_why_and_what_to_do(check: table.Check) -> None:
 def test_a_report_counts_and_remedies() -> None:
     """A reader of the last line knows whether to read the others."""
     found = table.findings(but(nodes=(), conf=None), WANTED)
-    text = report.render(found)
+    text = findings.render(found)
     assert "failure same-nodes" in text
     assert "→ Add the node on the other side" in text
     assert text.endswith(", 1 failure")
-    assert report.status(found) == 1
+    assert findings.status(found) == 1
 
 
 def test_a_thousand_nodes_do_not_make_a_thousand_words() -> None:

@@ -50,30 +50,32 @@ def seen(**fields: Any) -> ClusterSnapshot:
 def test_what_slurm_has_given_away_is_no_room(fields: dict[str, Any], *, expected: bool) -> None:
     """To jobs of anybody; and where it starts none there is none."""
     asked = request(cpus_per_task=4, memory=Memory(mib=1024), gres=(Gres(name="gpu", count=1),))
-    found = room.now(seen(**fields).columns, pod(requests={"cpu": "4"}), asked)
+    found = room.NodeRooms().now(seen(**fields).columns, pod(requests={"cpu": "4"}), asked)
     assert found.tolist() == [expected]
 
 
 @pytest.mark.parametrize(("cpus", "expected"), [("8", True), ("9", False)])
 def test_what_pods_have_requested_is_no_room(cpus: str, *, expected: bool) -> None:
     """Of a node that Slurm thinks is idle."""
-    found = room.now(seen().columns, pod(requests={"cpu": cpus}), request(memory=Memory(mib=1)))
+    found = room.NodeRooms().now(seen().columns, pod(requests={"cpu": cpus}), request(memory=Memory(mib=1)))
     assert found.tolist() == [expected]
 
 
 def test_memory_is_counted_as_slurm_is_asked_for_it() -> None:
     """Per cpu: as often as there are cpus. For a group it is Slurm that adds it up."""
     asked = request(cpus_per_task=4, memory=Memory(mib=2049, per=MemoryPer.CPU))
-    assert room.now(seen().columns, pod(), asked).tolist() == [False]
-    assert room.now(seen().columns, pod(), dataclasses.replace(asked, tasks=4)).tolist() == [True]
+    assert room.NodeRooms().now(seen().columns, pod(), asked).tolist() == [False]
+    assert room.NodeRooms().now(seen().columns, pod(), dataclasses.replace(asked, tasks=4)).tolist() == [True]
 
 
 def test_who_has_a_reservation_finds_room_in_it() -> None:
     """The nodes of a reservation are reserved: for it."""
     reserved = seen(states=frozenset({"IDLE", "RESERVED"}))
     asked = request(memory=Memory(mib=1))
-    assert room.now(reserved.columns, pod(), asked).tolist() == [False]
-    assert room.now(reserved.columns, pod(), dataclasses.replace(asked, reservation="maintenance")).tolist() == [True]
+    assert room.NodeRooms().now(reserved.columns, pod(), asked).tolist() == [False]
+    assert room.NodeRooms().now(
+        reserved.columns, pod(), dataclasses.replace(asked, reservation="maintenance")
+    ).tolist() == [True]
 
 
 def test_a_node_that_slurm_does_not_know_has_no_room() -> None:
@@ -82,7 +84,7 @@ def test_a_node_that_slurm_does_not_know_has_no_room() -> None:
     unknown = dataclasses.replace(made, nodes={"n": dataclasses.replace(made.nodes["n"], slurm=None)})
     for reservation in (None, "mine"):
         asked = request(memory=Memory(mib=1), reservation=reservation)
-        assert room.now(unknown.columns, pod(), asked).tolist() == [False]
+        assert room.NodeRooms().now(unknown.columns, pod(), asked).tolist() == [False]
 
 
 _events = st.lists(st.tuples(st.sampled_from(["run", "end", "slurm", "node", "drop"]), st.integers(0, 3)), max_size=25)
@@ -112,9 +114,9 @@ def test_what_is_remembered_is_what_is_there(events: list[tuple[str, int]], back
         for seen in (taken[-1], *(taken[-1 - one % len(taken)] for one in back[place : place + 1])):
             found = rooms.now(seen.columns, wanted, asked)
             anew = NodeColumns.of(seen.nodes)
-            assert seen.columns.nodes(found) == anew.nodes(room.now(anew, wanted, asked))
+            assert seen.columns.nodes(found) == anew.nodes(room.NodeRooms().now(anew, wanted, asked))
             rows = np.arange(len(seen.columns))
-            assert room.among(seen.columns, rows, wanted, asked).tolist() == found.tolist()
+            assert room.NodeRooms().among(seen.columns, rows, wanted, asked).tolist() == found.tolist()
             assert rooms.among(seen.columns, rows, wanted, asked).tolist() == found.tolist()
 
 
@@ -126,7 +128,9 @@ def test_few_nodes_of_many_have_the_room_that_they_have_among_all() -> None:
         found = rooms.among(seen.columns, rows, pod(requests={"cpu": "5"}), request(memory=Memory(mib=1)))
         assert (
             found.tolist()
-            == room.among(seen.columns, rows, pod(requests={"cpu": "5"}), request(memory=Memory(mib=1))).tolist()
+            == room.NodeRooms()
+            .among(seen.columns, rows, pod(requests={"cpu": "5"}), request(memory=Memory(mib=1)))
+            .tolist()
         )
     other = rooms.among(seen.columns, rows, pod(requests={"cpu": "10"}), request(memory=Memory(mib=1)))
     assert other.sum() <= found.sum()

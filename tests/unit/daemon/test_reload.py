@@ -147,7 +147,7 @@ def test_a_bad_file_of_a_hook_is_tried_once_and_forgiven_when_it_is_as_before() 
         file.reload.step()
     refusal = file.reload.refusal
     assert refusal is not None
-    assert (file.loads, file.said, refusal.problem) == (1, [("refused", "no such queue")], "no such queue")
+    assert (file.loads, file.said, refusal.problems) == (1, [("refused", "no such queue")], ["no such queue"])
     assert refusal.at == file.clock.wall()
     file.now = "1"
     file.reload.step()
@@ -164,7 +164,7 @@ def test_whoever_asks_has_it_read_at_once() -> None:
     for _ in range(2):
         refusal = file.reload.now()
         assert refusal is not None
-        assert refusal.problem == "no such queue"
+        assert refusal.problems == ["no such queue"]
     file.unusable = ""
     assert (file.reload.now(), len(file.applied)) == (None, 2)
 

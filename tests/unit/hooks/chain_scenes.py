@@ -2,6 +2,7 @@
 
 from typing import Any
 
+from slurm_bridge.hooks.base import Audience
 from slurm_bridge.hooks.chain import Chain, Plan
 from slurm_bridge.model.verdict import Reject, Wait
 from slurm_bridge.translate.translator import Translated
@@ -15,6 +16,11 @@ def planned(chain: Chain, asked: Translated | None = None, seen: Any = FOUR, **o
     plan = chain.plan(workload(), asked or translated(), seen, now=100.0, **others)
     assert isinstance(plan, Plan), plan
     return plan
+
+
+def told_users(plan: Plan) -> list[str]:
+    """What the lines of a plan say for its user."""
+    return [line.reason for line in plan.lines if line.reason and line.audience is Audience.USER]
 
 
 def stopped(chain: Chain, seen: Any = FOUR, **others: Any) -> Wait | Reject:

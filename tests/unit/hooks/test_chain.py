@@ -9,11 +9,10 @@ import pytest
 from slurm_bridge.hooks import attempts, base, calls
 from slurm_bridge.hooks.base import Ask, Audience, Denied, NodeSet, Sample, Scores, Subsets
 from slurm_bridge.hooks.chain import Chain
-from slurm_bridge.hooks.explain import for_user
 from slurm_bridge.model.verdict import Reject, Wait
 from slurm_bridge.translate.translator import Translated, Value
 from tests.unit.hooks.builders import Around, cluster, hook, node, partition, translated
-from tests.unit.hooks.chain_scenes import planned, stopped
+from tests.unit.hooks.chain_scenes import planned, stopped, told_users
 
 
 class TestPlan:
@@ -106,7 +105,7 @@ class TestPlan:
         """What went wrong there before keeps this workload away, with the reason."""
         plan = planned(Chain([], around.make()), avoid={"b": "node(s) refused the pod"})
         assert plan.request.excluded_nodes == ("b",)
-        assert for_user(plan.lines) == "1 node(s) refused the pod"
+        assert told_users(plan) == ["1 node(s) refused the pod"]
         found = stopped(Chain([], around.make()), avoid=dict.fromkeys("abcd", "node(s) refused the pod"))
         assert found.message == "0/4 nodes are available: 4 node(s) refused the pod."
 
@@ -291,7 +290,7 @@ class TestFailures:
         plan = planned(self.broken("skip", around))
         assert plan.request.excluded_nodes == ()
         assert [(line.hook, line.audience) for line in plan.lines] == [("broken", Audience.OPERATOR)]
-        assert for_user(plan.lines) == ""
+        assert not told_users(plan)
 
     @pytest.mark.parametrize("phase", ["admit", "capacity", "sample", "score", "express"])
     def test_skip_in_every_phase(self, phase: str, around: Around) -> None:

@@ -7,12 +7,11 @@ import pytest
 from slurm_bridge.hooks import base
 from slurm_bridge.hooks.base import Admit, Ask, Denied, HookPhase, NodeSet, Rank, Subsets
 from slurm_bridge.hooks.chain import Chain
-from slurm_bridge.hooks.explain import for_user
 from slurm_bridge.hooks.needs import Need
 from slurm_bridge.hooks.pass_context import SessionOver
 from slurm_bridge.model.verdict import Wait
 from tests.unit.hooks.builders import Around, hook, pod, translated, workload
-from tests.unit.hooks.chain_scenes import FOUR, planned, stopped
+from tests.unit.hooks.chain_scenes import FOUR, planned, stopped, told_users
 
 
 class TestOrder:
@@ -144,7 +143,7 @@ class TestSession:
             return Admit(note=f"{len(session.filter_nodes(ask, session.snapshot.names))} could do")
 
         chain = Chain([hook("c", capacity=capacity), hook("f", filter=Denied.because("no", ["a"]))], around.make())
-        assert "3 could do" in for_user(planned(chain).lines)
+        assert "3 could do" in told_users(planned(chain))
 
     def test_views_are_for_those_who_declared_them(self, around: Around) -> None:
         """A hook sees what it said that it needs."""

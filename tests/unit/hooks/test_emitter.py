@@ -20,7 +20,7 @@ def emit(
     eligible: frozenset[str], candidates: frozenset[str] | None = None, seen: ClusterSnapshot = FIVE, **fields: Any
 ) -> JobRequest:
     """The request as it would be sent."""
-    return emitter.Emitter().emit(request(**fields), seen, eligible, candidates).request
+    return emitter.Emitter().emit_all(request(**fields), seen, (eligible,), candidates).request
 
 
 def lists(sent: JobRequest) -> tuple[str, ...]:

@@ -169,15 +169,6 @@ def test_patch_another_incarnation(script: Script, cluster: client.KubeClient) -
         cluster.patch(kinds.PODS, POD, {})
 
 
-def test_apply(script: Script, cluster: client.KubeClient) -> None:
-    """Server-side apply names its owner and takes fields over."""
-    script.on("PATCH", ONE, pod("a"))
-    cluster.apply(kinds.PODS, "ns", {"metadata": {"name": "a"}})
-    request = script.requests[-1]
-    assert request.headers["content-type"] == "application/apply-patch+yaml"
-    assert (request.asked("fieldManager"), request.asked("force")) == ("slurm-bridge", "true")
-
-
 @pytest.mark.parametrize(("grace", "expected"), [(None, {}), (0, {"gracePeriodSeconds": 0})])
 def test_delete(script: Script, cluster: client.KubeClient, grace: int | None, expected: dict[str, int]) -> None:
     """A delete is for one incarnation, in its own time unless told otherwise."""

@@ -13,8 +13,8 @@ from slurm_bridge.runtime.clock import VirtualClock
 
 #: Verbs that change something, by port; the lease is left to the election.
 WRITES = {
-    ports.Slurm: {"submit", "update", "cancel", "cancel_many", "note", "assign", "reserve", "unreserve"},
-    ports.Cluster: {"create", "patch", "apply", "delete", "evict", "bind", "event"},
+    ports.Slurm: {"submit", "update", "cancel", "note", "assign", "reserve", "unreserve"},
+    ports.Cluster: {"create", "patch", "delete", "evict", "bind", "event"},
 }
 
 ARGUMENTS: dict[str, object] = {"kind": kinds.PODS, "scope": ports.Scope(namespace="n"), "subresource": "status"}

@@ -167,12 +167,6 @@ def test_what_cannot_work_is_refused_with_what_can(file: pathlib.Path, flag: str
     assert said in line
 
 
-def test_only_one_way_to_choose_namespaces(file: pathlib.Path) -> None:
-    """A list and a selector would contradict each other."""
-    (line,) = problems(file, "managed_namespaces=[a]", "managed_namespace_selector=team=x")
-    assert "cannot be set together with managed_namespaces: choose one" in line
-
-
 def test_a_rule_between_two_keys_holds_although_a_third_is_wrong(file: pathlib.Path) -> None:
     """One round of corrections has to do."""
     assert len(problems(file, "mirror.fastest_seconds=9", "mirror.sweep_seconds=no")) == 2

@@ -58,7 +58,7 @@ def test_an_impossible_request_is_not_sent(make, slurm):
 @pytest.mark.parametrize("lost", [Silent(), NotAnswered("reset")])
 def test_orders_are_sent_once(make, slurm, lost):
     """A lost answer of an order is unknown; nobody sends it again."""
-    for method, path in (("POST", "/job/submit"), ("POST", "/job/9"), ("DELETE", "/job/9"), ("DELETE", "/jobs/")):
+    for method, path in (("POST", "/job/submit"), ("POST", "/job/9"), ("DELETE", "/job/9")):
         slurm.says(method, path, lost)
     client = make()
     assert isinstance(client.submit(request()), Unknown)
@@ -66,8 +66,7 @@ def test_orders_are_sent_once(make, slurm, lost):
     assert client.update(9, request()).job_id == 9
     assert client.note(9, owner()).job_id == 9
     assert client.cancel(9).job_id == 9
-    assert {each.job_id for each in client.cancel_many([9, 10]).values()} == {9, 10}
-    assert len(slurm.calls) == 7  # and one ping
+    assert len(slurm.calls) == 6  # and one ping
 
 
 def test_reads_are_tried_again(make, slurm):
@@ -144,21 +143,10 @@ def test_a_cancel_names_no_signal(make, slurm):
     assert "signal" not in slurm.calls[-1].target
 
 
-def test_many_cancels_go_in_parts(make, slurm):
-    """Each part is one call; a part that is lost makes only its own jobs unknown."""
-    slurm.says("DELETE", "/jobs/", {"status": [], "errors": []})
-    slurm.says("DELETE", "/jobs/", Silent())
-    outcomes = make().cancel_many(range(1, 3001))
-    assert len(outcomes) == 3000
-    assert [isinstance(outcomes[job_id], Unknown) for job_id in (1, 2000, 2001, 3000)] == [False, False, True, True]
-    assert [len(json.loads(body)["jobs"]) for body in slurm.asked("DELETE", "/jobs/")] == [2000, 1000]
-
-
 def test_nothing_to_ask_is_not_asked(make, slurm):
     """Empty collections cost no call."""
     client = make()
     assert client.states([]) == {}
-    assert client.cancel_many([]) == {}
     assert len(slurm.calls) == 0
 
 

@@ -209,7 +209,7 @@ def test_one_client_address_has_a_part_of_the_connections() -> None:
         assert guests.enter(other, "10.0.0.1") is not None
         assert far.recv(1) == b""
         for sock in (one, other):
-            guests.of(sock).answered()
+            guests.of(sock).idle_since = None
         assert guests.enter(third, "10.0.0.1") is None
         assert guests.enter(third, "10.0.0.2") is not None
         assert len(guests) == 3
