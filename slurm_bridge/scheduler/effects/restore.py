@@ -43,7 +43,7 @@ def restore(ctx: SchedulerContext, desired: DesiredJob, placeholder: Placeholder
         return end.doubt(ctx, members, placeholder)
     outcome = context.slurm.submit(request)
     if isinstance(outcome, Done):
-        ctx.states.regaining.add(members.root.key)
+        ctx.states.begin_regaining(members.root.key)
         context.table.put(readings.submitted(outcome.job_id, request.owner, context.clock.now()), tell=False)
         context.mirror.nudge()
         text = f"Slurm has forgotten job {outcome.job_id}; it is submitted again for the nodes of its pods"
@@ -97,7 +97,7 @@ def _request(ctx: SchedulerContext, desired: DesiredJob, placeholder: Placeholde
 def pending(ctx: SchedulerContext, members: WorkloadPods, placeholder: Placeholder) -> Filed:
     """A job that pends again while its pods run: wait for their nodes, but not for ever."""
     context = ctx
-    ctx.states.regaining.add(members.root.key)
+    ctx.states.begin_regaining(members.root.key)
     left = placeholder.since + PATIENCE - context.clock.now()
     if left > 0:
         return Filed(after=left)

@@ -50,7 +50,7 @@ def submit(
     for pod in desired.workload.pods:
         # Bindings whose answer was lost did not happen: the room that was kept for them is free.
         ctx.keeper.forget(pod.uid)
-    attempt = ctx.states.attempts.get(desired.workload.root.key, -1) + 1
+    attempt = ctx.states.next_attempt(desired.workload.root.key)
     first = attempt if placeholder is None else records.next_attempt(placeholder)
     return _send(ctx, desired, planned, first, served)
 

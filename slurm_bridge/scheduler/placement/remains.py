@@ -16,10 +16,10 @@ def all_on(ctx: SchedulerContext, node: str) -> tuple[Pod, ...]:
 
 def forgotten_on(ctx: SchedulerContext, node: str) -> tuple[Pod, ...]:
     """Pods on a node whose job was forgotten, and waits for the node again."""
-    for key in tuple(ctx.states.regaining):
+    for key in ctx.states.regaining:
         if not any(one.phase is Phase.PENDING for one in ctx.table.of(key)):
-            ctx.states.regaining.discard(key)
-    workloads = (ctx.pod_index.workload(key) for key in tuple(ctx.states.regaining))
+            ctx.states.end_regaining(key)
+    workloads = (ctx.pod_index.workload(key) for key in ctx.states.regaining)
     return tuple(pod for members in workloads if members for pod in current_job.on(node, members))
 
 
