@@ -148,12 +148,12 @@ class SchedulerContext:
     gather: Gather
     config: Config
     limits: Limits
+    #: What is known of each workload beside its pods and its placeholders.
+    states: WorkloadStore
     avoided: Avoided
     held: Holds
     #: How many calls for one workload are made: several at once, or one after the other.
     each: hands.Each = hands.in_turn
-    #: What is known of each workload beside its pods and its placeholders.
-    states: WorkloadStore = dataclasses.field(default_factory=WorkloadStore)
     #: Nodes that are held for some workload.
     promised: HoldTable = dataclasses.field(default_factory=HoldTable)
     #: Workloads that wait for other pods to leave nodes.

@@ -159,7 +159,7 @@ class Core:
         if changed is None:
             return
         if new is None:
-            self.context.held.forget(changed)
+            self.context.held.deleted(changed)
         uids = self.pod_index.named(changed.metadata.namespace, changed.metadata.name)
         # Where it is gone its pods are about to go, too; those that stay are looked at one by one.
         touched = self.pod_index.reclaim(uids) if new is not None else frozenset()

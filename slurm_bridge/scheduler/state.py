@@ -120,6 +120,38 @@ class CurrentState:
     leadership: Leadership = dataclasses.field(default_factory=Leadership)
 
 
+@dataclasses.dataclass(frozen=True, slots=True)
+class Bad:
+    """One experience with a node."""
+
+    why: str
+    until: float
+
+
+@dataclasses.dataclass(slots=True, kw_only=True)
+class AvoidedNodes:
+    """What went wrong on which nodes. Part `number` of its roll, like the next two."""
+
+    number: int
+    nodes: dict[str, Bad] = dataclasses.field(default_factory=dict)
+
+
+@dataclasses.dataclass(slots=True, kw_only=True)
+class Stumbles:
+    """How often something went wrong since the last success."""
+
+    number: int
+    count: int = 0
+
+
+@dataclasses.dataclass(slots=True, kw_only=True)
+class Held:
+    """Why the pods of this object do not get another job by themselves."""
+
+    number: int
+    why: str
+
+
 @dataclasses.dataclass(slots=True, kw_only=True)
 class WorkloadState:
     """All that is known of one workload, in parts; a record without parts is removed.
@@ -132,11 +164,19 @@ class WorkloadState:
     #: The last attempt of a group, which may start anew: Slurm remembers the jobs of earlier attempts for a while. The
     #: latest MOST_ATTEMPTS are known.
     attempt: int | None = None
+    #: Bad experiences of it, or of the controller of workloads: the latest ones of a bounded number of records.
+    avoided: AvoidedNodes | None = None
+    stumbles: Stumbles | None = None
+    #: As long as the object is there; likewise bounded.
+    held: Held | None = None
 
     @property
     def empty(self) -> bool:
         """It has no part."""
-        return self.current is None and self.attempt is None
+        return self == _EMPTY
+
+
+_EMPTY = WorkloadState()
 
 
 class Roll:
