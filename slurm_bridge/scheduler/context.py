@@ -154,8 +154,6 @@ class SchedulerContext:
     held: Holds
     #: How many calls for one workload are made: several at once, or one after the other.
     each: hands.Each = hands.in_turn
-    #: Nodes that are held for some workload.
-    promised: HoldTable = dataclasses.field(default_factory=HoldTable)
     #: Workloads that wait for other pods to leave nodes.
     node_waiters: NodeWaiters = dataclasses.field(default_factory=NodeWaiters)
     #: One at a time: of two allocations that are placed at the same moment the second has to see the first.
@@ -165,10 +163,13 @@ class SchedulerContext:
     facts_due: float = 0.0
     #: When they were read last.
     facts_at: float = float("-inf")
+    #: Nodes that are held for some workload.
+    promised: HoldTable = dataclasses.field(init=False)
     #: Around every loop over workloads.
     guard: Guard = dataclasses.field(init=False)
 
     def __post_init__(self) -> None:
+        self.promised = HoldTable(self.states)
         self.guard = Guard(self.clock, self.counters)
 
     def refresh_facts(self) -> None:

@@ -15,6 +15,8 @@ from slurm_bridge.model.names import JobId, WorkloadKey
 from slurm_bridge.model.placeholder import Placeholder
 from slurm_bridge.model.verdict import Reject
 from slurm_bridge.model.workload import Workload
+from slurm_bridge.scheduler.eviction.cases import EvictionState, NodeHold
+from slurm_bridge.scheduler.reservations.cases import ReservationState
 from slurm_bridge.translate.rules import Rules
 from slurm_bridge.translate.translator import Translated
 
@@ -169,6 +171,14 @@ class WorkloadState:
     stumbles: Stumbles | None = None
     #: As long as the object is there; likewise bounded.
     held: Held | None = None
+    #: Nodes that others keep away from for its sake: until the part of the scheduler that holds them ends that.
+    holds: tuple[NodeHold, ...] = ()
+    #: Holds for others leave it no node: until the next one ends.
+    crowded_out: bool = False
+    #: Pods leave for it, or it leaves itself: until it is over, and nothing is under way.
+    eviction: EvictionState | None = None
+    #: Nodes are kept for it: until nothing is left to know of that, or the leadership ends.
+    reservation: ReservationState | None = None
 
     @property
     def empty(self) -> bool:

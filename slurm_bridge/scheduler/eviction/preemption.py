@@ -1,6 +1,6 @@
 """Preemption: pods of a lower priority leave nodes for a workload whose job waits in Slurm for want of them.
 
-A hook says which pods that would be (`hooks.evictions.Preempts`). `store.PreemptionCase` draws the life of each case.
+A hook says which pods that would be (`hooks.evictions.Preempts`). `cases.PreemptionCase` draws the life of each case.
 """
 
 import functools
@@ -20,12 +20,13 @@ from slurm_bridge.model.workload import Root
 from slurm_bridge.runtime import backoff
 from slurm_bridge.scheduler.context import SchedulerContext
 from slurm_bridge.scheduler.eviction import preemptors, sites
+from slurm_bridge.scheduler.eviction.cases import PreemptionCase, PreemptionStage
 from slurm_bridge.scheduler.eviction.evictor import Evictor
 from slurm_bridge.scheduler.eviction.hold_manager import HOLD_SECONDS, HoldManager, HoldTerms
 from slurm_bridge.scheduler.eviction.nominations import NominationWriter
 from slurm_bridge.scheduler.eviction.preemptors import Preemptor
 from slurm_bridge.scheduler.eviction.situation import ClusterSituation
-from slurm_bridge.scheduler.eviction.store import EvictionStore, PreemptionCase, PreemptionStage
+from slurm_bridge.scheduler.eviction.store import EvictionStore
 from slurm_bridge.scheduler.pod_index import PodIndex
 from slurm_bridge.scheduler.queue import WorkQueue
 from slurm_bridge.scheduler.workload_pods import PLACED, PodState

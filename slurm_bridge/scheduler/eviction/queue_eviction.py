@@ -1,7 +1,7 @@
 """Queue evictions: workloads leave because a hook that counts them says so, mostly for a workload of another queue.
 
 What is under way is written on the pods, so that a restart knows it: on those that wait, which workloads leave for them
-and from which nodes; on those that leave, for which workload. `store.QueueEvictionCase` draws the life of each case.
+and from which nodes; on those that leave, for which workload. `cases.QueueEvictionCase` draws the life of each case.
 
 While one of the workloads that leave for another is refused, no further one is evicted: without it the room is not
 enough, and those that had left would have left for nothing. If it is spared, so are they. The one that was refused
@@ -24,9 +24,10 @@ from slurm_bridge.model.names import WorkloadKey
 from slurm_bridge.model.pod import Pod
 from slurm_bridge.scheduler.context import SchedulerContext
 from slurm_bridge.scheduler.eviction import notes
+from slurm_bridge.scheduler.eviction.cases import QueueEvictionCase
 from slurm_bridge.scheduler.eviction.evictor import Evictor
 from slurm_bridge.scheduler.eviction.hold_manager import HoldManager, HoldTerms
-from slurm_bridge.scheduler.eviction.store import EvictionStore, QueueEvictionCase
+from slurm_bridge.scheduler.eviction.store import EvictionStore
 from slurm_bridge.scheduler.pod_index import PodIndex
 from slurm_bridge.scheduler.pod_marks import Marks
 from slurm_bridge.scheduler.queue import WorkQueue

@@ -2,7 +2,7 @@
 
     named ──► choose nodes ──► hold them ──► reserve, prolong ──► assign the job ──► release
 
-`store.ReservationCase` draws the life of each case. Reservations are short, and prolonged while they are needed: one
+`cases.ReservationCase` draws the life of each case. Reservations are short, and prolonged while they are needed: one
 that nothing prolongs ends by itself, and its job goes on waiting. What is to be given back is given back for certain;
 what an earlier life left behind, too.
 """
@@ -25,9 +25,10 @@ from slurm_bridge.scheduler.pod_index import PodIndex
 from slurm_bridge.scheduler.queue import WorkQueue
 from slurm_bridge.scheduler.reservations import choice, node_record
 from slurm_bridge.scheduler.reservations.acquire import Acquirer
+from slurm_bridge.scheduler.reservations.cases import Debt, ReservationCase
 from slurm_bridge.scheduler.reservations.node_record import NodeRecord
 from slurm_bridge.scheduler.reservations.release import Releaser
-from slurm_bridge.scheduler.reservations.store import Debt, ReservationCase, ReservationStore
+from slurm_bridge.scheduler.reservations.store import ReservationStore
 from slurm_bridge.scheduler.state import DesiredJob
 from slurm_bridge.scheduler.workload_pods import PLACED, PodState
 
@@ -42,7 +43,7 @@ class ReservationController:
 
     def __init__(self, context: SchedulerContext, pod_index: PodIndex, queue: WorkQueue) -> None:
         self._context, self._pod_index = context, pod_index
-        self._lock, self._store = threading.Lock(), ReservationStore()
+        self._lock, self._store = threading.Lock(), ReservationStore(context.states)
         self._holds = HoldManager(context, pod_index, queue, HoldTerms(by="reserving", why=WHY, outranked=True))
         self._acquirer, self._releaser = Acquirer(context, queue), Releaser(context, queue, self._store)
 
