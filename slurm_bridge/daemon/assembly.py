@@ -68,7 +68,7 @@ def build(settings: Settings, inputs: CoreInputs) -> Assembly:
     gather = _gatherer(given)
     order = Order(pod_index, lambda: context.config.chain, gather)
     states = WorkloadStore()
-    queue = WorkQueue(inputs.clock, order.key, order.served, namespace=names.namespace_of)
+    queue = WorkQueue(states, inputs.clock, order.key, order.served, namespace=names.namespace_of)
     table = Table(lambda uid: queue.activate(uid, urgent=True))
     keeper = ClusterCache(resources.requests_of)
     around = dataclasses.replace(inputs.around, wake=queue.activate, seen=keeper.snapshot)

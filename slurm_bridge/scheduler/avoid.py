@@ -63,9 +63,11 @@ class Avoided:
     def nodes(self, keys: tuple[WorkloadKey, ...], now: float) -> Mapping[str, str]:
         """The nodes that pods with one of these keys avoid, with the reasons."""
         with self._states.lock:
-            states = (state for key in keys if (state := self._states.find(key)) is not None)
-            every = (one for state in states if state.avoided is not None for one in state.avoided.nodes.items())
-            return {node: bad.why for node, bad in every if bad.until > now}
+            found: dict[str, str] = {}
+            for state in map(self._states.find, keys):
+                if state is not None and state.avoided is not None:
+                    found.update((node, bad.why) for node, bad in state.avoided.nodes.items() if bad.until > now)
+            return found
 
 
 class Holds:
@@ -90,14 +92,15 @@ class Holds:
 
     def get(self, key: WorkloadKey) -> str | None:
         """Why it is held, None when it is not."""
-        if not len(self._roll):
+        state = self._states.find(key)
+        if state is None or state.held is None:
             return None
         with self._states.lock:
-            state = self._states.find(key)
-            if state is None or state.held is None:
+            held = state.held
+            if held is None:
                 return None
-            state.held.number = self._roll.enter(key, state.held.number)
-            return state.held.why
+            held.number = self._roll.enter(key, held.number)
+            return held.why
 
     def deleted(self, gone: Object) -> None:
         """Its pods are held no longer."""

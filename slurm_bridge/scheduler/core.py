@@ -55,7 +55,7 @@ class Core:
         self._stirred = 0
         self._giving_back: list[WorkloadKey] = []
         self._slurm_nodes = SlurmNodes(context, self.on_surroundings)
-        self._waiters = queue_notices.Waiters(context.status, pod_index, queue)
+        self._waiters = queue_notices.Waiters(context, queue)
         context.mirror.on_recovery(self.retry_all)
 
     # Feeds

@@ -5,10 +5,11 @@ written on the pods or in the job.
 """
 
 import dataclasses
+import enum
 import itertools
 import threading
 from collections import OrderedDict, deque
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 
 from slurm_bridge.hooks.attempts import PlanState
 from slurm_bridge.model.names import JobId, WorkloadKey
@@ -122,6 +123,38 @@ class CurrentState:
     leadership: Leadership = dataclasses.field(default_factory=Leadership)
 
 
+class Place(enum.Enum):
+    """Where a workload is in the queue: in one place at a time."""
+
+    NONE = "on its way to another place"
+    URGENT = "it is looked at before others"
+    WANTING = "it lines up to be submitted"
+    FLYING = "it is being looked at"
+    WAITING = "until it is woken, or until a time"
+
+
+@dataclasses.dataclass(slots=True)
+class QueueEntry:
+    """A workload in the queue. Its number is new in each place, and never used again."""
+
+    key: WorkloadKey
+    namespace: str
+    place: Place = Place.NONE
+    number: int = -1
+    #: It was woken while it was being looked at.
+    again: bool = False
+    #: When it waits no longer.
+    until: float | None = None
+
+
+@dataclasses.dataclass(slots=True)
+class Notice:
+    """Why it lines up, as its pods were told in this round or the one before."""
+
+    reason: str
+    round: int
+
+
 @dataclasses.dataclass(frozen=True, slots=True)
 class Bad:
     """One experience with a node."""
@@ -163,6 +196,10 @@ class WorkloadState:
 
     #: Of a workload that is looked at; it ends with `drop`.
     current: CurrentState | None = None
+    #: Until the queue is told to forget it.
+    queued: QueueEntry | None = None
+    #: What its pods were told while it lines up.
+    notice: Notice | None = None
     #: The last attempt of a group, which may start anew: Slurm remembers the jobs of earlier attempts for a while. The
     #: latest MOST_ATTEMPTS are known.
     attempt: int | None = None
@@ -183,10 +220,19 @@ class WorkloadState:
     @property
     def empty(self) -> bool:
         """It has no part."""
-        return self == _EMPTY
-
-
-_EMPTY = WorkloadState()
+        return (
+            self.queued is None
+            and self.current is None
+            and self.notice is None
+            and self.attempt is None
+            and self.avoided is None
+            and self.stumbles is None
+            and self.held is None
+            and not self.holds
+            and not self.crowded_out
+            and self.eviction is None
+            and self.reservation is None
+        )
 
 
 class Roll:
@@ -231,19 +277,17 @@ class WorkloadStore:
         #: Of the parts; the queue waits on it, too. What is known of a workload is found without it.
         self.lock = threading.RLock()
         self._states: dict[WorkloadKey, WorkloadState] = {}
+        #: The whole record of a workload, None where nothing is known of it. A method would take twice as long.
+        self.find: Callable[[WorkloadKey], WorkloadState | None] = self._states.get
         self._regaining = Roll()
         self._attempts: deque[WorkloadKey] = deque()
 
     def __len__(self) -> int:
         return len(self._states)
 
-    def find(self, key: WorkloadKey) -> WorkloadState | None:
-        """The whole record of this workload, None where nothing is known of it."""
-        return self._states.get(key)
-
     def open(self, key: WorkloadKey) -> WorkloadState:
         """The whole record, for a new part; under the lock, until the part is there."""
-        found = self._states.get(key)
+        found = self.find(key)
         if found is None:
             found = self._states[key] = WorkloadState()
         return found
@@ -255,12 +299,12 @@ class WorkloadStore:
 
     def get(self, key: WorkloadKey) -> CurrentState | None:
         """What a look has left, None where there was none."""
-        state = self._states.get(key)
+        state = self.find(key)
         return state.current if state is not None else None
 
     def of(self, key: WorkloadKey) -> CurrentState:
         """What a look has left, to write in."""
-        state = self._states.get(key)
+        state = self.find(key)
         current = state.current if state is not None else None
         if current is not None:
             return current
@@ -308,7 +352,7 @@ class WorkloadStore:
     def drop(self, key: WorkloadKey) -> None:
         """The workload is over; parts that have an end of their own stay until then."""
         with self.lock:
-            state = self._states.get(key)
+            state = self.find(key)
             if state is not None and state.current is not None:
                 self._stop_regaining(state.current)
                 state.current = None
@@ -343,7 +387,7 @@ class WorkloadStore:
 
     def next_attempt(self, key: WorkloadKey) -> int:
         """The one after the last that is known."""
-        state = self._states.get(key)
+        state = self.find(key)
         return 0 if state is None or state.attempt is None else state.attempt + 1
 
     def remember_attempt(self, key: WorkloadKey, attempt: int) -> None:
