@@ -77,22 +77,26 @@ class QueueEvictionCase:
 
 
 @dataclasses.dataclass(slots=True, kw_only=True)
-class EvictionState:
-    """All that the controller knows of one workload. A leadership begins without what is marked (L).
+class EvictionsUnderWay:
+    """Of one leadership; the next one reads it anew from the pods."""
 
-    `number`: in the roll of those that it knows.
-    """
+    #: Pods leave for it, by its priority.
+    preemption: PreemptionCase | None = None
+    #: The victims that its users were told of; None: its pods do not say that workloads leave for it.
+    noted: frozenset[WorkloadKey] | None = None
+    #: It leaves, because its queue says so.
+    eviction: QueueEvictionCase | None = None
+
+
+@dataclasses.dataclass(slots=True, kw_only=True)
+class EvictionState:
+    """All that the controller knows of one workload; `number`: in the roll of those that it knows."""
 
     number: int
-    #: Pods leave for it, by its priority. (L)
-    preemption: PreemptionCase | None = None
+    under_way: EvictionsUnderWay = dataclasses.field(default_factory=EvictionsUnderWay)
     #: So often it has tried to preempt, and when it may try again.
     tries: int = 0
     not_before: float = float("-inf")
-    #: The victims that its users were told of; None: its pods do not say that workloads leave for it. (L)
-    noted: frozenset[WorkloadKey] | None = None
-    #: It leaves, because its queue says so. (L)
-    eviction: QueueEvictionCase | None = None
     #: One of its evictions was refused.
     was_refused: bool = False
 

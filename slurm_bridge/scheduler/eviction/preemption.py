@@ -177,7 +177,7 @@ class Preemptions:
             self._context.status.event(pod, "PreemptionStarted", text)
 
     def _hold(self, key: WorkloadKey, case: PreemptionCase, nodes: frozenset[str]) -> None:
-        self._store.of(key).preemption = case
+        self._store.of(key).under_way.preemption = case
         self._look_again((key,))
         self._holds.keep(key, nodes)
 
@@ -247,7 +247,7 @@ class Preemptions:
 
     def _forget(self, key: WorkloadKey, case: PreemptionCase) -> None:
         """The nodes are free to all, and the nominations are taken back."""
-        self._store.of(key).preemption = None
+        self._store.of(key).under_way.preemption = None
         self._nominations.take_back(case.pods)
         self._look_again((key,))
         self._holds.end(key)

@@ -3,7 +3,7 @@
 from collections.abc import Callable, Iterator
 
 from slurm_bridge.model.names import WorkloadKey
-from slurm_bridge.scheduler.eviction.cases import EvictionState, PreemptionCase, QueueEvictionCase
+from slurm_bridge.scheduler.eviction.cases import EvictionState, EvictionsUnderWay, PreemptionCase, QueueEvictionCase
 from slurm_bridge.scheduler.state import Roll, WorkloadStore
 
 
@@ -33,11 +33,11 @@ class EvictionStore:
 
     def preemptions(self) -> dict[WorkloadKey, PreemptionCase]:
         """All that are under way."""
-        return {key: state.preemption for key, state in self._all() if state.preemption is not None}
+        return {key: case for key, state in self._all() if (case := state.under_way.preemption) is not None}
 
     def evictions(self) -> dict[WorkloadKey, QueueEvictionCase]:
         """All that are under way."""
-        return {key: state.eviction for key, state in self._all() if state.eviction is not None}
+        return {key: case for key, state in self._all() if (case := state.under_way.eviction) is not None}
 
     def was_refused(self, key: WorkloadKey) -> bool:
         """One of the evictions of this workload was refused at some time."""
@@ -46,12 +46,12 @@ class EvictionStore:
 
     def noted(self) -> tuple[WorkloadKey, ...]:
         """Workloads whose pods say that others leave for them."""
-        return tuple(key for key, state in self._all() if state.noted is not None)
+        return tuple(key for key, state in self._all() if state.under_way.noted is not None)
 
     def begin(self) -> None:
         """A leadership begins."""
         for _, state in self._all():
-            state.preemption = state.noted = state.eviction = None
+            state.under_way = EvictionsUnderWay()
 
     def drop_ended(self, exists: Callable[[WorkloadKey], bool]) -> None:
         """Forget workloads that do not exist any more; what is under way for them is ended by its own steps."""
@@ -59,7 +59,7 @@ class EvictionStore:
             if exists(key):
                 continue
             state.was_refused = False
-            if state.preemption is None and state.noted is None and state.eviction is None:
+            if state.under_way == EvictionsUnderWay():
                 with self._states.lock:
                     self._roll.leave(state.number)
                     self._states.open(key).eviction = None
