@@ -185,7 +185,7 @@ class SchedulerContext:
         state = self.states.get(key)
         return state is not None and state.search is not None
 
-    def forget(self, key: WorkloadKey) -> None:
+    def settle(self, key: WorkloadKey) -> None:
         """Drop what is known of a workload of which no pod waits any more."""
         self.states.settle(key)
         for hook in self.config.chain.hooks:

@@ -75,7 +75,7 @@ def drop(ctx: SchedulerContext, key: WorkloadKey) -> Filed:
     """Both sides are over."""
     for one in ctx.table.of(key):
         ctx.table.drop(one.job_id)
-    ctx.forget(key)
+    ctx.settle(key)
     ctx.states.drop(key)
     ctx.ended(key)
     ctx.status.forget(key)

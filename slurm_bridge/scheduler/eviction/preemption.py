@@ -62,7 +62,7 @@ class Preemptions:
         looked at before the node is held, would get it the moment the victim's job is ended.
         """
         self._holds.begin()
-        self._nominations.forget()
+        self._nominations.begin()
         hook = self._context.config.chain.preempts
         for key in self._pod_index.roots():
             self._context.guard.always("recovery of preemptions", key, functools.partial(self._rejoin, key, hook))
