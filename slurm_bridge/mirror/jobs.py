@@ -220,19 +220,16 @@ class Mirror:
             self._vanish(job_id)
 
     def _vanish(self, job_id: JobId) -> None:
-        old = self._table.get(job_id)
-        if old is not None and old.alive and old.certainty is Certainty.SEEN:
+        old, now = self._table.get(job_id), self._clock.now()
+        if old is None or old.certainty is Certainty.GONE:
+            return
+        lost = old.lost
+        if old.alive and old.certainty is Certainty.SEEN:
             # slurmctld has lost something: what else is not as we knew it? An earlier attempt may be back.
             self._swept = float("-inf")
-        if old is not None and old.certainty is not Certainty.GONE:
-            lost = old.lost or (old.alive and old.certainty is Certainty.SEEN and self._fresh(old))
-            self._table.put(
-                dataclasses.replace(old, certainty=Certainty.GONE, lost=lost, torn=False, since=self._clock.now())
-            )
-
-    def _fresh(self, one: Placeholder) -> bool:
-        """Seen so lately that its end could not have been purged since: a cancelled one is not lost."""
-        return self._clock.now() - max(self._polled, one.since, one.read or 0.0) <= self._rhythm.remembered
+            # Seen so lately that its end could not have been purged since: a cancelled one is not lost.
+            lost = lost or now - max(self._polled, old.since, old.read or 0.0) <= self._rhythm.remembered
+        self._table.put(dataclasses.replace(old, certainty=Certainty.GONE, lost=lost, torn=False, since=now))
 
     def adopt(self, view: JobView, *, tell: bool = True) -> Placeholder:
         """Take a full reading into the table; the workload hears of it when it says something new."""

@@ -217,14 +217,9 @@ def _patience(ctx: SchedulerContext, members: WorkloadPods) -> float | None:
         left = began.setdefault(pod.uid, now) + grace + stuck - now
         if left > 0:
             waits.append(left)
-        elif _node_lives(ctx, pod):
+        elif (node := ctx.keeper.snapshot().nodes.get(pod.spec.node_name)) is not None and node.node.ready:
             waits.append(stuck)
     return min(waits, default=None)
-
-
-def _node_lives(ctx: SchedulerContext, pod: Pod) -> bool:
-    node = ctx.keeper.snapshot().nodes.get(pod.spec.node_name)
-    return node is not None and node.node.ready
 
 
 def again(ctx: SchedulerContext, desired: DesiredJob, placeholder: Placeholder) -> Filed | None:

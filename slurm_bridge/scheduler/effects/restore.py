@@ -16,7 +16,7 @@ from loguru import logger
 
 from slurm_bridge.hooks import emitter
 from slurm_bridge.mirror import readings
-from slurm_bridge.model.job import Done, JobRequest, Phase, Refusal, Refused, Unknown
+from slurm_bridge.model.job import Done, JobRequest, Refusal, Refused, Unknown
 from slurm_bridge.model.placeholder import Placeholder
 from slurm_bridge.scheduler import workload_pods
 from slurm_bridge.scheduler.context import SchedulerContext
@@ -112,7 +112,3 @@ def _nodes_of(desired: DesiredJob, parts: int) -> list[tuple[str, ...]]:
     if parts != len(groups):
         groups = [desired.workload.pods]
     return [tuple(dict.fromkeys(workload_pods.slurm_node_of(pod) for pod in group)) for group in groups]
-
-
-def _waits(placeholder: Placeholder) -> bool:
-    return placeholder.alive and placeholder.phase is Phase.PENDING

@@ -65,25 +65,22 @@ class ReservationController:
     def step(self) -> None:
         """Take every reservation as far as it goes."""
         with self._lock:
-            self._step()
-
-    def _step(self) -> None:
-        hook, kept = self._context.config.chain.reserves, self._store.kept()
-        self._holds.settle()
-        if self._context.mirror.failing:
-            return
-        self._releaser.find(kept.keys())
-        if hook is None and not kept and not self._store.debts:
-            return
-        self._try(NO_WORKLOAD, functools.partial(self._releaser.sweep, {case.name for case in kept.values()}))
-        for key, case in kept.items():
-            self._try(key, functools.partial(self._follow, key, case, hook))
-        for debt in self._releaser.due:
-            self._try(debt.workload, functools.partial(self._releaser.settle, debt))
-        if hook is not None:
-            self._begin_some(hook)
-            reserved = (self._holds.nodes(key) for key, case in self._store.kept().items() if case.reserved)
-            hook.keeps(frozenset().union(*reserved))
+            hook, kept = self._context.config.chain.reserves, self._store.kept()
+            self._holds.settle()
+            if self._context.mirror.failing:
+                return
+            self._releaser.find(kept.keys())
+            if hook is None and not kept and not self._store.debts:
+                return
+            self._try(NO_WORKLOAD, functools.partial(self._releaser.sweep, {case.name for case in kept.values()}))
+            for key, case in kept.items():
+                self._try(key, functools.partial(self._follow, key, case, hook))
+            for debt in self._releaser.due:
+                self._try(debt.workload, functools.partial(self._releaser.settle, debt))
+            if hook is not None:
+                self._begin_some(hook)
+                reserved = (self._holds.nodes(key) for key, case in self._store.kept().items() if case.reserved)
+                hook.keeps(frozenset().union(*reserved))
 
     def _try(self, key: WorkloadKey, act: Callable[[], None]) -> None:
         """Both sides may be away; the next step tries again."""
