@@ -287,7 +287,7 @@ class WorkloadStore:
 
     def open(self, key: WorkloadKey) -> WorkloadState:
         """The whole record, for a new part; under the lock, until the part is there."""
-        found = self.find(key)
+        found = self._states.get(key)
         if found is None:
             found = self._states[key] = WorkloadState()
         return found
@@ -299,12 +299,12 @@ class WorkloadStore:
 
     def get(self, key: WorkloadKey) -> CurrentState | None:
         """What a look has left, None where there was none."""
-        state = self.find(key)
+        state = self._states.get(key)
         return state.current if state is not None else None
 
     def of(self, key: WorkloadKey) -> CurrentState:
         """What a look has left, to write in."""
-        state = self.find(key)
+        state = self._states.get(key)
         current = state.current if state is not None else None
         if current is not None:
             return current
@@ -352,7 +352,7 @@ class WorkloadStore:
     def drop(self, key: WorkloadKey) -> None:
         """The workload is over; parts that have an end of their own stay until then."""
         with self.lock:
-            state = self.find(key)
+            state = self._states.get(key)
             if state is not None and state.current is not None:
                 self._stop_regaining(state.current)
                 state.current = None
@@ -387,7 +387,7 @@ class WorkloadStore:
 
     def next_attempt(self, key: WorkloadKey) -> int:
         """The one after the last that is known."""
-        state = self.find(key)
+        state = self._states.get(key)
         return 0 if state is None or state.attempt is None else state.attempt + 1
 
     def remember_attempt(self, key: WorkloadKey, attempt: int) -> None:
