@@ -22,6 +22,7 @@ from slurm_bridge.scheduler.core import Core
 from slurm_bridge.scheduler.order import Order
 from slurm_bridge.scheduler.pod_index import PodIndex
 from slurm_bridge.scheduler.queue import WorkQueue
+from slurm_bridge.scheduler.state import WorkloadStore
 from slurm_bridge.scheduler.workload_pods import PLACED, AnyPod, PickedPods, PodState, WorkloadPods
 from slurm_bridge.settings.model import Settings
 from slurm_bridge.status.reporter import Sight, StatusReporter
@@ -72,7 +73,8 @@ def build(settings: Settings, inputs: CoreInputs) -> Assembly:
     pod_index = PodIndex(claim, handles=base.handles, now=inputs.clock.now)
     gather = _gatherer(given)
     order = Order(pod_index, lambda: context.config.chain, gather)
-    queue = WorkQueue(inputs.clock, order.key, order.served, namespace=names.namespace_of)
+    states = WorkloadStore()
+    queue = WorkQueue(states, inputs.clock, order.key, order.served, namespace=names.namespace_of)
     table = Table(lambda uid: queue.activate(uid, urgent=True))
     keeper = ClusterCache(resources.requests_of)
     around = dataclasses.replace(inputs.around, wake=queue.activate, seen=keeper.snapshot)
@@ -99,8 +101,9 @@ def build(settings: Settings, inputs: CoreInputs) -> Assembly:
         gather=gather,
         config=config,
         limits=configuration.limits(settings),
-        avoided=Avoided(seconds=settings.scheduling.avoid_seconds),
-        held=Holds(),
+        states=states,
+        avoided=Avoided(states, seconds=settings.scheduling.avoid_seconds),
+        held=Holds(states),
         each=inputs.each,
     )
     return Assembly(core=Core(context, pod_index, queue), reporter=reporter, around=around)

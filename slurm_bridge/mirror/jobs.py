@@ -12,7 +12,7 @@ A job that waits costs nothing but its share of these calls.
 
 import dataclasses
 import heapq
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import TypeVar
 
 from loguru import logger
@@ -115,7 +115,8 @@ class Mirror:
             if self.failing or self.last_good is None or now - self.last_good >= self._rhythm.slowest:
                 self._ask(lambda: self._slurm.states([JobId(1)]))
             return 0
-        states = self._ask(lambda: self._slurm.states(self._which(known)))
+        ids = None if len(known) > self._rhythm.full_states_above else [one.job_id for one in known]
+        states = self._ask(lambda: self._slurm.states(ids))
         # Missing jobs first: a place that Slurm has forgotten must not be given to another before that is known.
         missing = [one for one in known if one.job_id not in states]
         self._confirm(missing)
@@ -145,9 +146,6 @@ class Mirror:
         started = sum(states[one.job_id].phase in readings.STARTED and not one.started for one in moved)
         return started >= self._rhythm.many and started * SINGLE_COSTS > max(self._listed, len(states))
 
-    def _which(self, known: Sequence[Placeholder]) -> Collection[JobId] | None:
-        return None if len(known) > self._rhythm.full_states_above else [one.job_id for one in known]
-
     def _move(self, old: Placeholder, seen: JobStates) -> None:
         """Take in new state words. A job of which we only knew that it may exist has to show first whose it is."""
         if old.certainty is Certainty.MAYBE:
@@ -155,15 +153,10 @@ class Mirror:
             return
         state = seen.state if seen.components else old.state
         started = old.started or seen.phase in readings.STARTED
-        self._replace(
-            old,
-            dataclasses.replace(
-                old, state=state, started=started, torn=readings.torn(old, seen), since=self._clock.now()
-            ),
+        new = dataclasses.replace(
+            old, state=state, started=started, torn=readings.torn(old, seen), since=self._clock.now()
         )
-
-    def _replace(self, old: Placeholder, new: Placeholder) -> None:
-        """Unless newer news has come meanwhile."""
+        # Unless newer news has come meanwhile.
         if self._table.get(old.job_id) is old:
             self._table.put(new)
 
@@ -227,19 +220,16 @@ class Mirror:
             self._vanish(job_id)
 
     def _vanish(self, job_id: JobId) -> None:
-        old = self._table.get(job_id)
-        if old is not None and old.alive and old.certainty is Certainty.SEEN:
+        old, now = self._table.get(job_id), self._clock.now()
+        if old is None or old.certainty is Certainty.GONE:
+            return
+        lost = old.lost
+        if old.alive and old.certainty is Certainty.SEEN:
             # slurmctld has lost something: what else is not as we knew it? An earlier attempt may be back.
             self._swept = float("-inf")
-        if old is not None and old.certainty is not Certainty.GONE:
-            lost = old.lost or (old.alive and old.certainty is Certainty.SEEN and self._fresh(old))
-            self._table.put(
-                dataclasses.replace(old, certainty=Certainty.GONE, lost=lost, torn=False, since=self._clock.now())
-            )
-
-    def _fresh(self, one: Placeholder) -> bool:
-        """Seen so lately that its end could not have been purged since: a cancelled one is not lost."""
-        return self._clock.now() - max(self._polled, one.since, one.read or 0.0) <= self._rhythm.remembered
+            # Seen so lately that its end could not have been purged since: a cancelled one is not lost.
+            lost = lost or now - max(self._polled, old.since, old.read or 0.0) <= self._rhythm.remembered
+        self._table.put(dataclasses.replace(old, certainty=Certainty.GONE, lost=lost, torn=False, since=now))
 
     def adopt(self, view: JobView, *, tell: bool = True) -> Placeholder:
         """Take a full reading into the table; the workload hears of it when it says something new."""

@@ -30,6 +30,8 @@ def placeholder(view: JobView, old: Placeholder | None, now: float) -> Placehold
     """What a full reading makes of what was known."""
     assert view.owner is not None
     same = old is not None and old.certainty is Certainty.SEEN and old.state == view.state
+    # An ended job keeps the nodes that it had; a pending one has an estimated start but none.
+    has_run = view.state.phase is Phase.ENDED and bool(view.nodes)
     return Placeholder(
         job_id=view.job_id,
         owner=view.owner,
@@ -37,7 +39,7 @@ def placeholder(view: JobView, old: Placeholder | None, now: float) -> Placehold
         since=old.since if old is not None and same else now,
         view=view,
         read=now,
-        started=(old is not None and old.started) or view.state.phase in STARTED or _has_run(view),
+        started=(old is not None and old.started) or view.state.phase in STARTED or has_run,
         torn=view.torn,
     )
 
@@ -47,11 +49,6 @@ def whose(view: JobView) -> str:
     if view.owner is not None:
         return f"its owner record is of another workload, of cluster_id {view.owner.cluster[:100]}"
     return "another program has written its admin_comment" if view.admin_comment else "it has no owner record"
-
-
-def _has_run(view: JobView) -> bool:
-    """An ended job that kept the nodes it had; a pending one has an estimated start but none."""
-    return view.state.phase is Phase.ENDED and bool(view.nodes)
 
 
 def news(old: Placeholder, new: Placeholder) -> bool:

@@ -126,16 +126,16 @@ def _line_up(_ctx: SchedulerContext, _subject: Subject, _decision: Decision, _fa
 
 
 def _submit(ctx: SchedulerContext, subject: Subject, _decision: Decision, _facts: Facts) -> Act | Filed:
-    context, desired, placeholder = ctx, subject.wanted, subject.placeholder
-    planned = desired_job.plan(desired, context, placeholder)
-    if isinstance(planned, Wait) and context.cleared(desired.workload):
-        context.promised.crowds_out(desired.workload.root.key)
-    if isinstance(planned, Wait) and planned.retry_after is None and context.avoid(desired.workload):
+    desired, placeholder = subject.wanted, subject.placeholder
+    planned = desired_job.plan(desired, ctx, placeholder)
+    if isinstance(planned, Wait) and ctx.cleared(desired.workload):
+        ctx.promised.crowds_out(desired.workload.root.key)
+    if isinstance(planned, Wait) and planned.retry_after is None and ctx.avoid(desired.workload):
         # Nothing is reported when a node is no longer avoided.
-        planned = dataclasses.replace(planned, retry_after=context.avoided.seconds)
+        planned = dataclasses.replace(planned, retry_after=ctx.avoided.seconds)
     if isinstance(planned, Wait | Reject):
         return report.of_workload(ctx, desired.workload, planned)
-    late = context.config.chain.commit(desired.workload, planned, context.keeper.snapshot())
+    late = ctx.config.chain.commit(desired.workload, planned, ctx.keeper.snapshot())
     if late is not None:
         return report.of_workload(ctx, desired.workload, late)
     return lambda: submit.submit(ctx, desired, planned, placeholder, subject.pods.served)
@@ -194,9 +194,8 @@ def _finish_start(ctx: SchedulerContext, subject: Subject, _decision: Decision, 
 
 def _in_time(ctx: SchedulerContext, subject: Subject, filed: Filed) -> Filed:
     """The workload is looked at again before the time for its start is over."""
-    context = ctx
-    leadership = context.states.of(subject.key).leadership
-    left = timers.start_left(leadership, subject.pods, subject.job, context.clock.now(), context.limits)
+    leadership = ctx.states.of(subject.key).leadership
+    left = timers.start_left(leadership, subject.pods, subject.job, ctx.clock.now(), ctx.limits)
     if left is None or (filed.after is not None and filed.after < left):
         return filed
     return Filed(after=max(0.0, left))
@@ -309,7 +308,7 @@ def _withdraw(ctx: SchedulerContext, subject: Subject, _decision: Decision, fact
 
 
 def _forget(ctx: SchedulerContext, subject: Subject, _decision: Decision, _facts: Facts) -> Filed:
-    ctx.node_waiters.forget(subject.key)
+    ctx.node_waiters.drop(subject.key)
     return end.drop(ctx, subject.key)
 
 

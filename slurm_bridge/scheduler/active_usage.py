@@ -16,10 +16,9 @@ from slurm_bridge.hooks.base import Ask
 from slurm_bridge.hooks.lifecycle import ActiveUsage
 from slurm_bridge.model import kinds
 from slurm_bridge.model.job import JobRequest, Memory
-from slurm_bridge.model.marks import Owner
 from slurm_bridge.model.names import WorkloadKey
 from slurm_bridge.model.pod import Pod
-from slurm_bridge.model.workload import Root, Source, Workload
+from slurm_bridge.model.workload import Source, Workload
 from slurm_bridge.scheduler import records
 from slurm_bridge.scheduler.context import SchedulerContext
 from slurm_bridge.scheduler.eviction import notes
@@ -134,9 +133,5 @@ def _ask(workload: Workload, context: SchedulerContext) -> Ask:
     if isinstance(translated, Translated):
         return chain.asked(workload, translated)
     hints = context.guard.always("annotations", uid, lambda: translator.hints(workload))
-    return Ask(workload=workload, request=_bare(workload.root), hints=hints or {})
-
-
-def _bare(root: Root) -> JobRequest:
-    owner = Owner(cluster="", kind=root.kind, namespace=root.namespace, name=root.name, uid=root.uid)
-    return JobRequest(name=root.name, owner=owner, memory=Memory(mib=0))
+    bare = JobRequest(name=workload.root.name, owner=records.owner_of(workload.root, ""), memory=Memory(mib=0))
+    return Ask(workload=workload, request=bare, hints=hints or {})

@@ -4,95 +4,112 @@ A node is avoided for a while only: it may be repaired, and the memory is bounde
 because a pod that a kubelet refused is replaced by another of the same kind.
 """
 
-import dataclasses
-import threading
-from collections import OrderedDict
 from collections.abc import Mapping
 
 from slurm_bridge.model.meta import Object
 from slurm_bridge.model.names import WorkloadKey, workload_key
+from slurm_bridge.scheduler.state import AvoidedNodes, Bad, Held, Roll, Stumbles, WorkloadStore
 from slurm_bridge.workloads.kind_table import WATCHED
-
-
-@dataclasses.dataclass(frozen=True, slots=True)
-class Bad:
-    """One experience."""
-
-    why: str
-    until: float
 
 
 class Avoided:
     """Nodes by the key of a workload or its controller."""
 
-    def __init__(self, *, seconds: float = 600.0, most: int = 10_000) -> None:
+    def __init__(self, states: WorkloadStore, *, seconds: float = 600.0, most: int = 10_000) -> None:
         self.seconds, self._most = seconds, most
-        self._lock = threading.Lock()
-        self._nodes: OrderedDict[WorkloadKey, dict[str, Bad]] = OrderedDict()
-        self._tries: OrderedDict[WorkloadKey, int] = OrderedDict()
+        self._states, self._unlucky, self._stumbling = states, Roll(), Roll()
 
     def add(self, key: WorkloadKey, node: str, why: str, now: float) -> None:
         """This node was no good for this workload."""
-        with self._lock:
-            self._nodes.setdefault(key, {})[node] = Bad(why, now + self.seconds)
-            self._nodes.move_to_end(key)
-            while len(self._nodes) > self._most:
-                self._nodes.popitem(last=False)
+        with self._states.lock:
+            state = self._states.open(key)
+            known = state.avoided
+            number = self._unlucky.enter(key, known.number if known is not None else None)
+            if known is None:
+                known = state.avoided = AvoidedNodes(number=number)
+            known.number, known.nodes[node] = number, Bad(why, now + self.seconds)
+            for first in self._unlucky.beyond(self._most):
+                self._states.open(first).avoided = None
+                self._states.close(first)
 
     def stumble(self, key: WorkloadKey) -> int:
         """Something went wrong; how often it did before, since the last success."""
-        with self._lock:
-            before = self._tries.get(key, 0)
-            self._tries[key] = before + 1
-            self._tries.move_to_end(key)
-            while len(self._tries) > self._most:
-                self._tries.popitem(last=False)
+        with self._states.lock:
+            state = self._states.open(key)
+            known = state.stumbles
+            number = self._stumbling.enter(key, known.number if known is not None else None)
+            before = known.count if known is not None else 0
+            state.stumbles = Stumbles(number=number, count=before + 1)
+            for first in self._stumbling.beyond(self._most):
+                self._states.open(first).stumbles = None
+                self._states.close(first)
             return before
 
     def success(self, key: WorkloadKey) -> None:
         """The count starts again; what is known of the nodes stays until it is old."""
-        with self._lock:
-            self._tries.pop(key, None)
+        with self._states.lock:
+            state = self._states.find(key)
+            if state is not None and state.stumbles is not None:
+                self._stumbling.leave(state.stumbles.number)
+                state.stumbles = None
+                self._states.close(key)
 
     def tries(self, key: WorkloadKey) -> int:
         """How many bad experiences in a row."""
-        return self._tries.get(key, 0)
+        state = self._states.find(key)
+        known = state.stumbles if state is not None else None
+        return known.count if known is not None else 0
 
-    def nodes(self, uids: tuple[WorkloadKey, ...], now: float) -> Mapping[str, str]:
-        """The nodes that pods with one of these uids avoid, with the reasons."""
-        with self._lock:
-            return {node: bad.why for uid in uids for node, bad in self._nodes.get(uid, {}).items() if bad.until > now}
+    def nodes(self, keys: tuple[WorkloadKey, ...], now: float) -> Mapping[str, str]:
+        """The nodes that pods with one of these keys avoid, with the reasons."""
+        with self._states.lock:
+            found: dict[str, str] = {}
+            for state in map(self._states.find, keys):
+                if state is not None and state.avoided is not None:
+                    found.update((node, bad.why) for node, bad in state.avoided.nodes.items() if bad.until > now)
+            return found
 
 
 class Holds:
     """The objects whose pods are not to get another job by themselves, and why: as long as the object is there."""
 
-    def __init__(self, *, most: int = 10_000) -> None:
-        self._most = most
-        self._lock = threading.Lock()
-        self._why: OrderedDict[WorkloadKey, str] = OrderedDict()
+    def __init__(self, states: WorkloadStore, *, most: int = 10_000) -> None:
+        self._states, self._most = states, most
+        self._roll = Roll()
 
     def __len__(self) -> int:
-        return len(self._why)
+        return len(self._roll)
 
     def put(self, key: WorkloadKey, why: str) -> None:
         """From now on; of too many those that were not asked about for longest are forgotten."""
-        with self._lock:
-            self._why[key] = why
-            self._why.move_to_end(key)
-            while len(self._why) > self._most:
-                self._why.popitem(last=False)
+        with self._states.lock:
+            state = self._states.open(key)
+            before = state.held.number if state.held is not None else None
+            state.held = Held(number=self._roll.enter(key, before), why=why)
+            for first in self._roll.beyond(self._most):
+                self._states.open(first).held = None
+                self._states.close(first)
 
     def get(self, key: WorkloadKey) -> str | None:
         """Why it is held, None when it is not."""
-        with self._lock:
-            if key in self._why:
-                self._why.move_to_end(key)
-            return self._why.get(key)
+        state = self._states.find(key)
+        if state is None or state.held is None:
+            return None
+        with self._states.lock:
+            held = state.held
+            if held is None:
+                return None
+            held.number = self._roll.enter(key, held.number)
+            return held.why
 
-    def forget(self, gone: Object) -> None:
-        """It was deleted."""
+    def deleted(self, gone: Object) -> None:
+        """Its pods are held no longer."""
         meta = gone.metadata
-        with self._lock:
-            for kind in WATCHED if self._why else ():
-                self._why.pop(workload_key(kind.kind, meta.namespace, meta.name, meta.uid), None)
+        with self._states.lock:
+            for kind in WATCHED if len(self._roll) else ():
+                key = workload_key(kind.kind, meta.namespace, meta.name, meta.uid)
+                state = self._states.find(key)
+                if state is not None and state.held is not None:
+                    self._roll.leave(state.held.number)
+                    state.held = None
+                    self._states.close(key)

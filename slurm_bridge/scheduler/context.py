@@ -148,14 +148,12 @@ class SchedulerContext:
     gather: Gather
     config: Config
     limits: Limits
+    #: What is known of each workload beside its pods and its placeholders.
+    states: WorkloadStore
     avoided: Avoided
     held: Holds
     #: How many calls for one workload are made: several at once, or one after the other.
     each: hands.Each = hands.in_turn
-    #: What is known of each workload beside its pods and its placeholders.
-    states: WorkloadStore = dataclasses.field(default_factory=WorkloadStore)
-    #: Nodes that are held for some workload.
-    promised: HoldTable = dataclasses.field(default_factory=HoldTable)
     #: Workloads that wait for other pods to leave nodes.
     node_waiters: NodeWaiters = dataclasses.field(default_factory=NodeWaiters)
     #: One at a time: of two allocations that are placed at the same moment the second has to see the first.
@@ -165,10 +163,13 @@ class SchedulerContext:
     facts_due: float = 0.0
     #: When they were read last.
     facts_at: float = float("-inf")
+    #: Nodes that are held for some workload.
+    promised: HoldTable = dataclasses.field(init=False)
     #: Around every loop over workloads.
     guard: Guard = dataclasses.field(init=False)
 
     def __post_init__(self) -> None:
+        self.promised = HoldTable(self.states)
         self.guard = Guard(self.clock, self.counters)
 
     def refresh_facts(self) -> None:
@@ -184,7 +185,7 @@ class SchedulerContext:
         state = self.states.get(key)
         return state is not None and state.search is not None
 
-    def forget(self, key: WorkloadKey) -> None:
+    def settle(self, key: WorkloadKey) -> None:
         """Drop what is known of a workload of which no pod waits any more."""
         self.states.settle(key)
         for hook in self.config.chain.hooks:

@@ -45,7 +45,7 @@ class Core:
 
     def __init__(self, context: SchedulerContext, pod_index: PodIndex, queue: WorkQueue) -> None:
         self.context, self.pod_index, self.queue = context, pod_index, queue
-        self.cycle = Cycle(context, self._activate)
+        self.cycle = Cycle(context, functools.partial(queue.activate, urgent=True))
         self.evictions = EvictionController(context, pod_index, queue)
         self.reservations = ReservationController(context, pod_index, queue)
         self.leftovers = Leftovers(context)
@@ -55,7 +55,7 @@ class Core:
         self._stirred = 0
         self._giving_back: list[WorkloadKey] = []
         self._slurm_nodes = SlurmNodes(context, self.on_surroundings)
-        self._waiters = queue_notices.Waiters(context.status, pod_index, queue)
+        self._waiters = queue_notices.Waiters(context, queue)
         context.mirror.on_recovery(self.retry_all)
 
     # Feeds
@@ -77,7 +77,7 @@ class Core:
         if old is not None and new is not None and pod_changes.regrouped(old, new):
             for one in sorted(self.pod_index.reclaim((new.uid,)) - {key}):
                 key, left = one, key
-                self._activate(left, urgent=True)
+                self.queue.activate(left, urgent=True)
         self.resizes.on_pod(old, new)
         if pod_changes.stirs(old, new):
             self._stir()
@@ -94,7 +94,7 @@ class Core:
         if old is not None and old.bound and (new is None or new.terminal):
             self._vacated(old.spec.node_name)
         if new is None or (pod_changes.matters(old, new) and not self._echo(key, old, new)):
-            self._activate(key, urgent=bool(self.context.table.of(key)) or pod.bound)
+            self.queue.activate(key, urgent=bool(self.context.table.of(key)) or pod.bound)
 
     def _placed(self, key: WorkloadKey, pod: Pod) -> None:
         """A member has a node: perhaps it was the last that waited."""
@@ -104,10 +104,7 @@ class Core:
         if members is not None and placeholder is not None and timers.is_complete(members, placeholder):
             self.context.states.of(key).leadership.starting = None
         if members is None or not members.count(PodState.WANTING):
-            self.context.forget(key)
-
-    def _activate(self, key: WorkloadKey, *, urgent: bool = True) -> None:
-        self.queue.activate(key, urgent=urgent)
+            self.context.settle(key)
 
     def _echo(self, key: WorkloadKey, old: Pod | None, new: Pod) -> bool:
         """Our own binding, come back by the watch: nothing follows from it as long as the job lives."""
@@ -159,18 +156,18 @@ class Core:
         if changed is None:
             return
         if new is None:
-            self.context.held.forget(changed)
+            self.context.held.deleted(changed)
         uids = self.pod_index.named(changed.metadata.namespace, changed.metadata.name)
         # Where it is gone its pods are about to go, too; those that stay are looked at one by one.
         touched = self.pod_index.reclaim(uids) if new is not None else frozenset()
         roots = {root for uid in uids if (root := self.pod_index.root_of(uid)) is not None}
         for key in sorted(touched | roots):
-            self._activate(key, urgent=bool(self.context.table.of(key)))
+            self.queue.activate(key, urgent=bool(self.context.table.of(key)))
 
     def on_kinds(self) -> None:
         """A kind that groups pods is served from now on: some pods may belong to it."""
         for key in sorted(self.pod_index.reclaim(self.pod_index.uids(), self._placed_by_a_job)):
-            self._activate(key, urgent=bool(self.context.table.of(key)))
+            self.queue.activate(key, urgent=bool(self.context.table.of(key)))
 
     def _placed_by_a_job(self, pod: Pod) -> bool:
         """It belongs to the workload whose job it names, as far as that job is known."""
@@ -208,7 +205,9 @@ class Core:
         self.resizes.begin()
         self._slurm_nodes.read()
         self.context.mirror.recover()
-        self._rejoin()
+        # A bound pod belongs to the workload whose job it names, whatever it would belong to if it came today.
+        for uid in self.pod_index.uids():
+            self.context.guard.always("recovery", uid, functools.partial(self._rejoin, uid))
         self.leftovers.begin(self._restore(self.context.config, fresh=True))
         self.evictions.begin()
         self.reservations.begin()
@@ -223,12 +222,7 @@ class Core:
         config.chain.restore(known, fresh=fresh)
         return frozenset(one.uid for one in known if not one.waits)
 
-    def _rejoin(self) -> None:
-        """A bound pod belongs to the workload whose job it names, whatever it would belong to if it came today."""
-        for uid in self.pod_index.uids():
-            self.context.guard.always("recovery", uid, functools.partial(self._rejoin_one, uid))
-
-    def _rejoin_one(self, uid: str) -> None:
+    def _rejoin(self, uid: str) -> None:
         pod = self.pod_index.get(uid)
         job_id = job_id_of(pod) if pod is not None else None
         known = self.context.table.get(job_id) if job_id is not None else None

@@ -126,7 +126,8 @@ def _anew(wanted: DesiredJob, context: SchedulerContext, placeholder: Placeholde
     """
     state = context.states.of(wanted.workload.root.key)
     before = state.plan
-    if before is not None and placeholder is not None and before.attempt > _attempt(placeholder):
+    last = PlanState.of_running(placeholder.owner.plan).attempt if placeholder is not None else None
+    if before is not None and last is not None and before.attempt > last:
         following = dataclasses.replace(before, started=context.clock.wall(), seen=None, read=None)
         planned = _plan(wanted, context, following)
         if isinstance(planned, Plan) and planned.request.components:
@@ -134,10 +135,6 @@ def _anew(wanted: DesiredJob, context: SchedulerContext, placeholder: Placeholde
             return planned
     state.plan = None
     return _plan(wanted, context, None)
-
-
-def _attempt(placeholder: Placeholder) -> int:
-    return PlanState.of_running(placeholder.owner.plan).attempt
 
 
 def _plan(

@@ -182,19 +182,19 @@ def _of_placed(ctx: SchedulerContext, facts: Facts, workload_pods: WorkloadPods,
 
 
 def _of_joining(ctx: SchedulerContext, facts: Facts, workload_pods: WorkloadPods, known: Placeholder) -> Facts:
-    leadership, context = ctx.states.of(workload_pods.root.key).leadership, ctx
+    leadership = ctx.states.of(workload_pods.root.key).leadership
     return msgspec.structs.replace(
         facts,
         shrunk=bool(current_job.shrunk(workload_pods, known)),
-        start_left=timers.start_left(leadership, workload_pods, known, context.clock.now(), context.limits),
+        start_left=timers.start_left(leadership, workload_pods, known, ctx.clock.now(), ctx.limits),
     )
 
 
 def _of_waiting(ctx: SchedulerContext, facts: Facts, workload_pods: WorkloadPods, known: Placeholder | None) -> Facts:
     if known is not None and (known.started or known.torn):
         return facts
-    leadership, context = ctx.states.of(workload_pods.root.key).leadership, ctx
-    left = timers.settling_left(leadership, workload_pods, context.clock.now(), context.limits)
+    leadership = ctx.states.of(workload_pods.root.key).leadership
+    left = timers.settling_left(leadership, workload_pods, ctx.clock.now(), ctx.limits)
     return msgspec.structs.replace(facts, settle_left=left) if left is not None else facts
 
 
@@ -239,11 +239,11 @@ def _members_joining(ctx: SchedulerContext, facts: Facts, subject: Subject) -> F
 
 
 def _members_waiting(ctx: SchedulerContext, facts: Facts, subject: Subject) -> Facts:
-    workload_pods, known, desired, context = subject.pods, subject.placeholder, subject.desired, ctx
+    workload_pods, known, desired = subject.pods, subject.placeholder, subject.desired
     is_whole = isinstance(subject.gathered, Workload)
     never_started = is_whole and known is not None and known.job_id not in workload_pods.served
     if desired is None or (facts.torn and not never_started):
-        leadership = context.states.of(workload_pods.root.key).leadership
+        leadership = ctx.states.of(workload_pods.root.key).leadership
         obstacle = subject.obstacle
         return msgspec.structs.replace(
             facts,
@@ -251,7 +251,7 @@ def _members_waiting(ctx: SchedulerContext, facts: Facts, subject: Subject) -> F
             obstacle=obstacle.message if obstacle is not None else "",
             retry_left=obstacle.retry_after if isinstance(obstacle, Wait) else None,
             never_started=never_started,
-            incomplete_left=timers.incomplete_left(leadership, context.clock.now(), context.limits),
+            incomplete_left=timers.incomplete_left(leadership, ctx.clock.now(), ctx.limits),
         )
     facts = msgspec.structs.replace(facts, members=MembersFact.COMPLETE, never_started=never_started)
     return _of_wish(ctx, facts, subject, desired)

@@ -36,7 +36,9 @@ class Guard:
 
     def one(self, where: str, workload: str, act: Callable[[], T]) -> T | None:
         """Call `act` unless this workload is put off; None when it is, or when `act` raises unexpectedly."""
-        return None if self._clock.now() < self._due(where, workload) else self.always(where, workload, act)
+        if self._pauses and self._clock.now() < self._pauses.get((where, workload), (0, float("-inf")))[1]:
+            return None
+        return self.always(where, workload, act)
 
     def always(self, where: str, workload: str, act: Callable[[], T]) -> T | None:
         """Likewise, also while the workload is put off; only its log lines get rarer."""
@@ -59,6 +61,3 @@ class Guard:
         if self._pauses:
             self._pauses.pop((where, workload), None)
         return found
-
-    def _due(self, where: str, workload: str) -> float:
-        return self._pauses.get((where, workload), (0, float("-inf")))[1] if self._pauses else float("-inf")

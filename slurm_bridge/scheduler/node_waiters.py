@@ -17,7 +17,7 @@ class NodeWaiters:
         """A pod has left the node: the workloads that waited for that; they wait no more."""
         return tuple(sorted(self._by_node.pop(node, ())))
 
-    def forget(self, key: WorkloadKey) -> None:
+    def drop(self, key: WorkloadKey) -> None:
         """The workload is over."""
         for waiting in list(self._by_node.values()):
             waiting.discard(key)

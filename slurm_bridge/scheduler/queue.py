@@ -7,11 +7,14 @@
 Urgent workloads come first, but at most URGENT_IN_A_ROW of them while an ordered one may be served.
 
 What wakes a workload while it is in flight is remembered, and brings it back as soon as it lands.
+
+Where a workload is says its entry, which is a part of its record. The queue has the orders: entries by number.
 """
 
 import dataclasses
 import heapq
 import itertools
+import operator
 import threading
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any
@@ -19,13 +22,18 @@ from typing import Any
 from slurm_bridge import ports
 from slurm_bridge.model.names import WorkloadKey
 from slurm_bridge.runtime.turns import Turns
-from slurm_bridge.scheduler.lines import Entry, Lines
+from slurm_bridge.scheduler.lines import Lines
+from slurm_bridge.scheduler.state import Place, QueueEntry, WorkloadStore
 
 #: Anything that sorts among its own kind: an order hook makes its own.
 Key = Any
 
 #: So many urgent workloads are looked at in a row while one that wants to be submitted could be.
 URGENT_IN_A_ROW = 16
+
+
+#: An attribute of an enumeration takes longer to read than that of any other class.
+_NONE, _URGENT, _WANTING, _FLYING, _WAITING = Place
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
@@ -48,7 +56,7 @@ FORGET = Filed(forget=True)
 AT_ONCE = Filed(after=0.0)
 
 
-def _one_for_all(_uid: WorkloadKey) -> str:
+def _one_for_all(_key: WorkloadKey) -> str:
     """The namespace of a workload, where namespaces are of no importance."""
     return ""
 
@@ -66,56 +74,63 @@ class WorkQueue:
 
     def __init__(
         self,
+        states: WorkloadStore,
         clock: ports.Clock,
         order: Callable[[WorkloadKey], Key],
         served: Callable[[Key], None] = lambda _key: None,
         *,
         namespace: Callable[[WorkloadKey], str] = _one_for_all,
     ) -> None:
-        self._clock, self._order, self._served, self._namespace = clock, order, served, namespace
-        self._changed = threading.Condition()
-        self._urgent: Turns[WorkloadKey, WorkloadKey] = Turns(self._namespace)
+        self._states, self._clock, self._order, self._served, self._namespace = states, clock, order, served, namespace
+        self._changed = threading.Condition(states.lock)
+        self._urgent: Turns[int, QueueEntry] = Turns(operator.attrgetter("namespace"))
         self._row = 0
         self._arrived: list[tuple[int, WorkloadKey]] = []
         self._ordered = Lines()
-        self._wanting: dict[WorkloadKey, tuple[int, str]] = {}
+        self._wanting: dict[int, QueueEntry] = {}
         self._demand: dict[str, int] = {}
-        self._flying: set[WorkloadKey] = set()
-        self._again: set[WorkloadKey] = set()
-        self._waiting: dict[WorkloadKey, float | None] = {}
-        self._moving: dict[WorkloadKey, None] = {}
-        self._timers: list[tuple[float, WorkloadKey]] = []
+        self._flying: dict[int, QueueEntry] = {}
+        self._waiting: dict[int, QueueEntry] = {}
+        self._moving: dict[int, QueueEntry] = {}
+        self._timers: list[tuple[float, WorkloadKey, int]] = []
         self._numbers = itertools.count()
 
     def activate(self, key: WorkloadKey, *, urgent: bool = False) -> None:
         """Look at this workload soon."""
         with self._changed:
-            self._activate(key, urgent=urgent)
+            state = self._states.find(key) or self._states.open(key)
+            entry = state.queued
+            if entry is None:
+                entry = state.queued = QueueEntry(key, self._namespace(key))
+            self._activate(entry, urgent=urgent)
             self._changed.notify()
 
-    def _activate(self, key: WorkloadKey, *, urgent: bool) -> None:
-        if key in self._flying:
-            self._again.add(key)
-            return
-        self._waiting.pop(key, None)
-        self._moving.pop(key, None)
-        if urgent:
-            self._leave(key)
-            self._urgent.put(key, key)
-        elif key not in self._urgent and key not in self._wanting:
-            number, namespace = next(self._numbers), self._namespace(key)
-            self._wanting[key] = number, namespace
-            self._demand[namespace] = self._demand.get(namespace, 0) + 1
-            self._arrived.append((number, key))
+    def _activate(self, entry: QueueEntry, *, urgent: bool) -> None:
+        place = entry.place
+        if place is _FLYING:
+            entry.again = True
+        elif urgent and place is not _URGENT:
+            self._leave(entry)
+            entry.place, entry.number = _URGENT, next(self._numbers)
+            self._urgent.put(entry.number, entry)
+        elif not urgent and place is not _URGENT and place is not _WANTING:
+            self._leave(entry)
+            entry.place, entry.number = _WANTING, next(self._numbers)
+            self._wanting[entry.number] = entry
+            self._demand[entry.namespace] = self._demand.get(entry.namespace, 0) + 1
+            self._arrived.append((entry.number, entry.key))
 
-    def _leave(self, key: WorkloadKey) -> None:
-        """It does not line up any more; what is left of it in its line is dropped when it is met."""
-        stood = self._wanting.pop(key, None)
-        if stood is not None:
-            left = self._demand[stood[1]] - 1
-            self._demand[stood[1]] = left
+    def _leave(self, entry: QueueEntry) -> None:
+        """It waits or lines up no more; what is left of it in its line, or of its timer, is dropped when it is met."""
+        if entry.place is _WAITING:
+            del self._waiting[entry.number]
+            self._moving.pop(entry.number, None)
+        elif entry.place is _WANTING:
+            del self._wanting[entry.number]
+            left = self._demand[entry.namespace] - 1
+            self._demand[entry.namespace] = left
             if not left:
-                del self._demand[stood[1]]
+                del self._demand[entry.namespace]
 
     def pop(self, *, room: bool, admits: Callable[[str], bool] = everybody) -> tuple[WorkloadKey, bool] | None:
         """The next one, now in flight, and whether its turn to submit has come.
@@ -125,70 +140,79 @@ class WorkQueue:
         # The thread that pops asks for keys outside the lock: an order hook may be slow.
         with self._changed:
             arrived, self._arrived = self._arrived, []
-        keyed = [(self._order(uid), number, uid) for number, uid in arrived]
+        keyed = [(self._order(key), number, key) for number, key in arrived]
         with self._changed:
-            for entry in keyed:
-                if self._stands(entry):
-                    self._ordered.push(self._wanting[entry[2]][1], entry)
+            for one in keyed:
+                if (entry := self._wanting.get(one[1])) is not None:
+                    self._ordered.push(entry.namespace, one)
         with self._changed:
             self._wake_due()
-            popped = self._pop_urgent() if self._row < URGENT_IN_A_ROW else None
+            popped = self._urgent.pop() if self._row < URGENT_IN_A_ROW else None
+            turn = False
             if popped is None and room:
                 popped = self._pop_ordered(admits)
-            popped = popped or self._pop_urgent()
+                turn = popped is not None
+            popped = popped or self._urgent.pop()
             if popped is None:
                 return None
-            self._row = self._row + 1 if room and self._wanting and not popped[1] else 0
-            self._flying.add(popped[0])
-            return popped
+            self._row = self._row + 1 if room and self._wanting and not turn else 0
+            popped.place = _FLYING
+            self._flying[popped.number] = popped
+            return popped.key, turn
 
-    def _stands(self, entry: Entry) -> bool:
-        """It has not left its line since."""
-        return self._wanting.get(entry[2], (-1, ""))[0] == entry[1]
-
-    def _pop_urgent(self) -> tuple[WorkloadKey, bool] | None:
-        uid = self._urgent.pop()
-        return None if uid is None else (uid, False)
-
-    def _pop_ordered(self, admits: Callable[[str], bool]) -> tuple[WorkloadKey, bool] | None:
-        entry = self._ordered.pop(admits, self._stands)
-        if entry is None:
+    def _pop_ordered(self, admits: Callable[[str], bool]) -> QueueEntry | None:
+        head = self._ordered.pop(admits, lambda one: one[1] in self._wanting)
+        if head is None:
             return None
-        self._leave(entry[2])
-        self._served(entry[0])
-        return entry[2], True
+        entry = self._wanting[head[1]]
+        self._leave(entry)
+        self._served(head[0])
+        return entry
 
     def _wake_due(self) -> None:
         now = self._clock.now()
         while self._timers and self._timers[0][0] <= now:
-            when, uid = heapq.heappop(self._timers)
-            if self._waiting.get(uid) == when:
-                self._activate(uid, urgent=True)
+            entry = self._waiting.get(heapq.heappop(self._timers)[2])
+            if entry is not None:
+                self._activate(entry, urgent=True)
 
     def done(self, key: WorkloadKey, filed: Filed) -> None:
-        """It has been looked at."""
+        """It has been looked at, and was in flight until now."""
         with self._changed:
-            self._flying.discard(key)
-            if key in self._again:
-                self._again.discard(key)
-                self._activate(key, urgent=True)
+            state = self._states.find(key)
+            entry = state.queued if state is not None else None
+            assert state is not None, f"workload {key} is not in the queue"
+            assert entry is not None, f"workload {key} is not in the queue"
+            del self._flying[entry.number]
+            entry.place = _NONE
+            if entry.again:
+                entry.again = False
+                self._activate(entry, urgent=True)
             elif filed.line_up:
-                self._activate(key, urgent=False)
-            elif not filed.forget:
-                after = filed.after
-                when = None if after is None else self._clock.now() + after
-                self._waiting[key] = when
-                if when is not None:
-                    heapq.heappush(self._timers, (when, key))
-                self._moving.update({key: None} if filed.moving else {})
+                self._activate(entry, urgent=False)
+            elif filed.forget:
+                state.queued = None
+                self._states.close(key)
+            else:
+                self._wait(entry, filed)
             self._changed.notify()
+
+    def _wait(self, entry: QueueEntry, filed: Filed) -> None:
+        number = next(self._numbers)
+        entry.place, entry.number = _WAITING, number
+        entry.until = None if filed.after is None else self._clock.now() + filed.after
+        self._waiting[number] = entry
+        if entry.until is not None:
+            heapq.heappush(self._timers, (entry.until, entry.key, number))
+        if filed.moving:
+            self._moving[number] = entry
 
     def stir(self) -> int:
         """Pods have come or gone: activate the workloads that wait for that. The answer is their number."""
         with self._changed:
-            stirred = list(self._moving)
-            for uid in stirred:
-                self._activate(uid, urgent=False)
+            stirred = list(self._moving.values())
+            for entry in stirred:
+                self._activate(entry, urgent=False)
             self._changed.notify()
             return len(stirred)
 
@@ -207,12 +231,12 @@ class WorkQueue:
     def backing_off(self) -> tuple[WorkloadKey, ...]:
         """Those that wait for a time."""
         with self._changed:
-            return tuple(uid for uid, when in self._waiting.items() if when is not None)
+            return tuple(entry.key for entry in self._waiting.values() if entry.until is not None)
 
     def lined_up(self) -> tuple[WorkloadKey, ...]:
         """Those that want to be submitted, in no order."""
         with self._changed:
-            return tuple(self._wanting)
+            return tuple(entry.key for entry in self._wanting.values())
 
     @property
     def lining_up(self) -> int:
@@ -224,28 +248,33 @@ class WorkQueue:
         with self._changed:
             return dict(self._demand)
 
-    def idle(self, uids: Iterable[WorkloadKey]) -> bool:
+    def idle(self, keys: Iterable[WorkloadKey]) -> bool:
         """None of these is to be looked at before others, or being looked at: what they know has had its effect."""
         with self._changed:
-            return not any(uid in self._urgent or uid in self._flying for uid in uids)
+            for state in map(self._states.find, keys):
+                entry = state.queued if state is not None else None
+                if entry is not None and (entry.place is _URGENT or entry.place is _FLYING):
+                    return False
+            return True
 
     def flying(self) -> frozenset[WorkloadKey]:
         """Those that are being looked at."""
         with self._changed:
-            return frozenset(self._flying)
+            return frozenset(entry.key for entry in self._flying.values())
 
     def reorder(self) -> None:
         """The order hook has changed: every key is asked for anew."""
         with self._changed:
-            wanting, self._wanting, self._demand, self._arrived = list(self._wanting), {}, {}, []
+            wanting, self._wanting, self._demand, self._arrived = self._wanting, {}, {}, []
             self._ordered.clear()
-            for uid in wanting:
-                self._activate(uid, urgent=False)
+            for entry in wanting.values():
+                entry.place = _NONE
+                self._activate(entry, urgent=False)
 
     def counts(self) -> dict[str, int]:
         """How many workloads are where."""
         with self._changed:
-            backoff = sum(when is not None for when in self._waiting.values())
+            backoff = sum(entry.until is not None for entry in self._waiting.values())
             return {
                 "active": len(self._urgent) + len(self._wanting),
                 "inflight": len(self._flying),

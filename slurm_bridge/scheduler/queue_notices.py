@@ -3,9 +3,9 @@
 from collections.abc import Callable
 
 from slurm_bridge.model.names import WorkloadKey
-from slurm_bridge.scheduler.context import StatusReporter
-from slurm_bridge.scheduler.pod_index import PodIndex
+from slurm_bridge.scheduler.context import SchedulerContext
 from slurm_bridge.scheduler.queue import WorkQueue
+from slurm_bridge.scheduler.state import Notice
 from slurm_bridge.scheduler.workload_pods import PodState
 
 #: A reason for machines and a message for people.
@@ -38,16 +38,17 @@ def leftover(jobs: int) -> Why:
 class Waiters:
     """Which workload was told what."""
 
-    def __init__(self, status: StatusReporter, pod_index: PodIndex, queue: WorkQueue) -> None:
-        self._voice, self._pod_index, self._queue = status, pod_index, queue
-        self._told: dict[WorkloadKey, str] = {}
+    def __init__(self, context: SchedulerContext, queue: WorkQueue) -> None:
+        self._context, self._queue = context, queue
+        self._told: list[WorkloadKey] = []
+        self._round = 0
 
     def tell(self, why: Callable[[str], Why | None]) -> None:
         """For each waiting workload why its namespace may not submit now; None: it may."""
-        told: dict[WorkloadKey, str] = {}
+        told: list[tuple[WorkloadKey, str]] = []
         reasons: dict[str, Why | None] = {}
-        for uid in self._queue.lined_up():
-            members = self._pod_index.workload(uid)
+        for key in self._queue.lined_up():
+            members = self._context.pod_index.workload(key)
             if members is None:
                 continue
             namespace = members.root.namespace
@@ -56,8 +57,27 @@ class Waiters:
             reason = reasons[namespace]
             if reason is None:
                 continue
-            told[uid] = reason[0]
-            if self._told.get(uid) != reason[0]:
+            told.append((key, reason[0]))
+            state = self._context.states.find(key)
+            if state is None or state.notice is None or state.notice.reason != reason[0]:
                 for pod in members.pods(PodState.WANTING):
-                    self._voice.waiting(pod, *reason, key=reason[0])
-        self._told = told
+                    self._context.status.waiting(pod, *reason, key=reason[0])
+        self._remember(told)
+
+    def _remember(self, told: list[tuple[WorkloadKey, str]]) -> None:
+        """What these were told; what others were told before them is of no use now."""
+        states, self._round = self._context.states, self._round + 1
+        for key, reason in told:
+            state = states.find(key)
+            if state is not None and (notice := state.notice) is not None:
+                notice.reason, notice.round = reason, self._round
+                continue
+            with states.lock:
+                states.open(key).notice = Notice(reason, self._round)
+        before, self._told = self._told, [key for key, _ in told]
+        for key in before:
+            with states.lock:
+                state = states.open(key)
+                if state.notice is not None and state.notice.round != self._round:
+                    state.notice = None
+                    states.close(key)

@@ -1,17 +1,23 @@
-"""What the scheduler knows of each workload beside its pods and its placeholders: one record, dropped as a whole.
+"""What the scheduler knows of each workload beside its pods and its placeholders: one record, in one dictionary.
 
-A restart loses all of it: what has to outlive the process is written on the pods or in the job.
+A record has parts, and a part says what ends it. A restart loses all of them: what has to outlive the process is
+written on the pods or in the job.
 """
 
 import dataclasses
+import enum
+import itertools
 import threading
-from collections import OrderedDict
+from collections import OrderedDict, deque
+from collections.abc import Callable, Iterator
 
 from slurm_bridge.hooks.attempts import PlanState
 from slurm_bridge.model.names import JobId, WorkloadKey
 from slurm_bridge.model.placeholder import Placeholder
 from slurm_bridge.model.verdict import Reject
 from slurm_bridge.model.workload import Workload
+from slurm_bridge.scheduler.eviction.cases import EvictionState, NodeHold
+from slurm_bridge.scheduler.reservations.cases import ReservationState
 from slurm_bridge.translate.rules import Rules
 from slurm_bridge.translate.translator import Translated
 
@@ -79,8 +85,11 @@ class Leadership:
 
 
 @dataclasses.dataclass(slots=True, kw_only=True)
-class WorkloadState:
-    """Written while the workload is looked at, by one thread at a time; its watch writes `sent` and `starting`, too."""
+class CurrentState:
+    """What a look reads and leaves for the next one; a new one begins after `drop`.
+
+    Written while the workload is looked at, by one thread at a time; its watch writes `sent` and `starting`, too.
+    """
 
     #: The workload is being looked at, or its action is under way.
     in_flight: bool = False
@@ -109,76 +118,293 @@ class WorkloadState:
     leaving_looked: tuple[int, float] | None = None
     #: The job of its bound pods, where the id is another job's now: the table has one entry for an id.
     robbed: Placeholder | None = None
+    #: Its job was forgotten by Slurm, was submitted again, and may not hold its nodes yet: its number among those.
+    regaining: int | None = None
     leadership: Leadership = dataclasses.field(default_factory=Leadership)
+
+
+class Place(enum.Enum):
+    """Where a workload is in the queue: in one place at a time."""
+
+    NONE = "on its way to another place"
+    URGENT = "it is looked at before others"
+    WANTING = "it lines up to be submitted"
+    FLYING = "it is being looked at"
+    WAITING = "until it is woken, or until a time"
+
+
+@dataclasses.dataclass(slots=True)
+class QueueEntry:
+    """A workload in the queue. Its number is new in each place, and never used again."""
+
+    key: WorkloadKey
+    namespace: str
+    place: Place = Place.NONE
+    number: int = -1
+    #: It was woken while it was being looked at.
+    again: bool = False
+    #: When it waits no longer.
+    until: float | None = None
+
+
+@dataclasses.dataclass(slots=True)
+class Notice:
+    """Why it lines up, as its pods were told in this round or the one before."""
+
+    reason: str
+    round: int
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Bad:
+    """One experience with a node."""
+
+    why: str
+    until: float
+
+
+@dataclasses.dataclass(slots=True, kw_only=True)
+class AvoidedNodes:
+    """What went wrong on which nodes. Part `number` of its roll, like the next two."""
+
+    number: int
+    nodes: dict[str, Bad] = dataclasses.field(default_factory=dict)
+
+
+@dataclasses.dataclass(slots=True, kw_only=True)
+class Stumbles:
+    """How often something went wrong since the last success."""
+
+    number: int
+    count: int = 0
+
+
+@dataclasses.dataclass(slots=True, kw_only=True)
+class Held:
+    """Why the pods of this object do not get another job by themselves."""
+
+    number: int
+    why: str
+
+
+@dataclasses.dataclass(slots=True, kw_only=True)
+class WorkloadState:
+    """All that is known of one workload, in parts; a record without parts is removed.
+
+    A part is put in and taken out under the lock of the store. What is in it is written by its owner alone.
+    """
+
+    #: Of a workload that is looked at; it ends with `drop`.
+    current: CurrentState | None = None
+    #: Until the queue is told to forget it.
+    queued: QueueEntry | None = None
+    #: What its pods were told while it lines up.
+    notice: Notice | None = None
+    #: The last attempt of a group, which may start anew: Slurm remembers the jobs of earlier attempts for a while. The
+    #: latest MOST_ATTEMPTS are known.
+    attempt: int | None = None
+    #: Bad experiences of it, or of the controller of workloads: the latest ones of a bounded number of records.
+    avoided: AvoidedNodes | None = None
+    stumbles: Stumbles | None = None
+    #: As long as the object is there; likewise bounded.
+    held: Held | None = None
+    #: Nodes that others keep away from for its sake: until the part of the scheduler that holds them ends that.
+    holds: tuple[NodeHold, ...] = ()
+    #: Holds for others leave it no node: until the next one ends.
+    crowded_out: bool = False
+    #: Pods leave for it, or it leaves itself: until it is over, and nothing is under way.
+    eviction: EvictionState | None = None
+    #: Nodes are kept for it: until nothing is left to know of that, or the leadership ends.
+    reservation: ReservationState | None = None
+
+    @property
+    def empty(self) -> bool:
+        """It has no part."""
+        return (
+            self.queued is None
+            and self.current is None
+            and self.notice is None
+            and self.attempt is None
+            and self.avoided is None
+            and self.stumbles is None
+            and self.held is None
+            and not self.holds
+            and not self.crowded_out
+            and self.eviction is None
+            and self.reservation is None
+        )
+
+
+class Roll:
+    """Which records have a certain part, the latest last: an order, and no second place for what is known of them.
+
+    Each part has its number in the roll. Used under the lock of the store.
+    """
+
+    def __init__(self) -> None:
+        self._keys: OrderedDict[int, WorkloadKey] = OrderedDict()
+        self._numbers = itertools.count()
+
+    def __len__(self) -> int:
+        return len(self._keys)
+
+    def __iter__(self) -> Iterator[WorkloadKey]:
+        """As it is now."""
+        return iter(tuple(self._keys.values()))
+
+    def enter(self, key: WorkloadKey, before: int | None = None) -> int:
+        """The number of this record, now at the end; `before`: the one that it had."""
+        if before is not None:
+            del self._keys[before]
+        number = next(self._numbers)
+        self._keys[number] = key
+        return number
+
+    def leave(self, number: int) -> None:
+        """The record has no such part any more."""
+        del self._keys[number]
+
+    def beyond(self, most: int) -> Iterator[WorkloadKey]:
+        """Take off the first ones until no more than `most` are left."""
+        while len(self._keys) > most:
+            yield self._keys.popitem(last=False)[1]
 
 
 class WorkloadStore:
     """The records by workload; any thread. Ask for a record each time: it may have been dropped meanwhile."""
 
     def __init__(self) -> None:
+        #: Of the parts; the queue waits on it, too. What is known of a workload is found without it.
+        self.lock = threading.RLock()
         self._states: dict[WorkloadKey, WorkloadState] = {}
-        #: Workloads whose job was forgotten by Slurm, was submitted again, and may not hold its nodes yet.
-        self.regaining: set[WorkloadKey] = set()
-        #: The last attempt of groups, which may start anew: Slurm remembers the jobs of earlier attempts for a while.
-        self.attempts: OrderedDict[WorkloadKey, int] = OrderedDict()
+        #: The whole record of a workload, None where nothing is known of it. A method would take twice as long.
+        self.find: Callable[[WorkloadKey], WorkloadState | None] = self._states.get
+        self._regaining = Roll()
+        self._attempts: deque[WorkloadKey] = deque()
 
     def __len__(self) -> int:
         return len(self._states)
 
-    def get(self, key: WorkloadKey) -> WorkloadState | None:
-        """The record of this workload, None where nothing is known of it."""
-        return self._states.get(key)
-
-    def of(self, key: WorkloadKey) -> WorkloadState:
-        """The record of this workload, to write in."""
+    def open(self, key: WorkloadKey) -> WorkloadState:
+        """The whole record, for a new part; under the lock, until the part is there."""
         found = self._states.get(key)
-        return self._states.setdefault(key, WorkloadState()) if found is None else found
+        if found is None:
+            found = self._states[key] = WorkloadState()
+        return found
+
+    def close(self, key: WorkloadKey) -> None:
+        """A part was taken out, under the lock: the record goes with the last one."""
+        if self._states[key].empty:
+            del self._states[key]
+
+    def get(self, key: WorkloadKey) -> CurrentState | None:
+        """What a look has left, None where there was none."""
+        state = self._states.get(key)
+        return state.current if state is not None else None
+
+    def of(self, key: WorkloadKey) -> CurrentState:
+        """What a look has left, to write in."""
+        state = self._states.get(key)
+        current = state.current if state is not None else None
+        if current is not None:
+            return current
+        with self.lock:
+            state = self.open(key)
+            if state.current is None:
+                state.current = CurrentState()
+            return state.current
 
     def desired(self, key: WorkloadKey) -> DesiredJob | None:
         """What this workload wanted when it was translated last."""
-        state = self._states.get(key)
-        return state.desired if state is not None and isinstance(state.desired, DesiredJob) else None
+        current = self.get(key)
+        return current.desired if current is not None and isinstance(current.desired, DesiredJob) else None
 
     def waiting(self) -> tuple[WorkloadKey, ...]:
         """The workloads with pods that wait, as far as they have been translated."""
-        return tuple(key for key, state in tuple(self._states.items()) if state.desired is not None)
+        with self.lock:
+            states = tuple(self._states.items())
+        return tuple(key for key, one in states if (current := one.current) is not None and current.desired is not None)
 
     def arrived(self, key: WorkloadKey, pod_uid: str) -> None:
         """The watch has reported the binding of this pod."""
-        state = self._states.get(key)
-        if state is not None:
-            state.sent.pop(pod_uid, None)
+        current = self.get(key)
+        if current is not None:
+            current.sent.pop(pod_uid, None)
 
     def begin_look(self, key: WorkloadKey) -> None:
         """The workload is looked at from now on, and its record is written by that look alone."""
-        state = self.of(key)
-        assert not state.in_flight, f"workload {key} is looked at twice at the same time"
-        state.in_flight = True
+        current = self.of(key)
+        assert not current.in_flight, f"workload {key} is looked at twice at the same time"
+        current.in_flight = True
 
     def end_look(self, key: WorkloadKey) -> None:
         """The look is over; its record may have been dropped by it."""
-        state = self._states.get(key)
-        if state is not None:
-            state.in_flight = False
+        current = self.get(key)
+        if current is not None:
+            current.in_flight = False
 
     def settle(self, key: WorkloadKey) -> None:
         """No pod of this workload waits any more: what it wanted is of no use now."""
-        state = self._states.get(key)
-        if state is not None:
-            state.desired = state.rules = state.plan = None
+        current = self.get(key)
+        if current is not None:
+            current.desired = current.rules = current.plan = None
 
     def drop(self, key: WorkloadKey) -> None:
-        """The workload is over."""
-        self._states.pop(key, None)
-        self.regaining.discard(key)
+        """The workload is over; parts that have an end of their own stay until then."""
+        with self.lock:
+            state = self._states.get(key)
+            if state is not None and state.current is not None:
+                self._stop_regaining(state.current)
+                state.current = None
+                self.close(key)
+
+    @property
+    def regaining(self) -> tuple[WorkloadKey, ...]:
+        """Workloads whose job was forgotten by Slurm, was submitted again, and may not hold its nodes yet."""
+        if not len(self._regaining):
+            return ()
+        with self.lock:
+            return tuple(self._regaining)
+
+    def begin_regaining(self, key: WorkloadKey) -> None:
+        """It is one of those from now on."""
+        with self.lock:
+            current = self.of(key)
+            if current.regaining is None:
+                current.regaining = self._regaining.enter(key)
+
+    def end_regaining(self, key: WorkloadKey) -> None:
+        """Its job has nodes, or is over."""
+        with self.lock:
+            current = self.get(key)
+            if current is not None:
+                self._stop_regaining(current)
+
+    def _stop_regaining(self, current: CurrentState) -> None:
+        if current.regaining is not None:
+            self._regaining.leave(current.regaining)
+            current.regaining = None
+
+    def next_attempt(self, key: WorkloadKey) -> int:
+        """The one after the last that is known."""
+        state = self._states.get(key)
+        return 0 if state is None or state.attempt is None else state.attempt + 1
 
     def remember_attempt(self, key: WorkloadKey, attempt: int) -> None:
-        """The group has a job of this attempt; of many groups, the attempts of the latest are known."""
-        self.attempts[key] = attempt
-        while len(self.attempts) > MOST_ATTEMPTS:
-            self.attempts.popitem(last=False)
+        """The group has a job of this attempt."""
+        with self.lock:
+            state = self.open(key)
+            if state.attempt is None:
+                self._attempts.append(key)
+            state.attempt = attempt
+            if len(self._attempts) > MOST_ATTEMPTS:
+                first = self._attempts.popleft()
+                self._states[first].attempt = None
+                self.close(first)
 
     def begin(self) -> None:
         """A leadership begins: how long something lasted in an earlier one is no measure of it now."""
-        for state in tuple(self._states.values()):
-            state.leadership = Leadership()
+        with self.lock:
+            for state in self._states.values():
+                if state.current is not None:
+                    state.current.leadership = Leadership()

@@ -18,7 +18,7 @@ from slurm_bridge.families.kube_scheduler.priorities import table
 from slurm_bridge.families.kube_scheduler.priorities.table import ALIASES, PRIORITIES
 from slurm_bridge.families.vela import catalogue, decision, hook, office, sample_order, strategies
 from slurm_bridge.hooks import registry, session
-from slurm_bridge.scheduler.eviction import hold_table
+from slurm_bridge.scheduler.eviction import cases
 from tests.unit.families.kube_scheduler import scenes
 
 PROJECT = pathlib.Path(__file__).resolve().parents[2]
@@ -101,7 +101,7 @@ def test_what_a_pod_can_say_is_explained(module: str, name: str, said: re.Patter
     assert said.search(page(name)), f"docs/{name} does not have what {module} says: {said.pattern}"
 
 
-@pytest.mark.parametrize("text", [*reasons.CODES.values(), hold_table.WHY])
+@pytest.mark.parametrize("text", [*reasons.CODES.values(), cases.WHY])
 def test_each_reason_of_a_predicate_has_its_own_row(text: str) -> None:
     """With what it means and what can be done."""
     row = re.search(

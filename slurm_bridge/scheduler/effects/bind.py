@@ -181,18 +181,18 @@ def _not_now(ctx: SchedulerContext, desired: DesiredJob, read: Placeholder, prob
 
 def _give_back(ctx: SchedulerContext, desired: DesiredJob, read: Placeholder, misfit: Misfit) -> Filed:
     """The nodes go back to Slurm; the next attempt is told to avoid the one that is to blame."""
-    context, uid = ctx, desired.workload.root.key
+    uid = desired.workload.root.key
     ctx.states.of(uid).leadership.occupied_since = None
     text = f"{misfit.message}; Slurm job {read.job_id} is given back"
-    context.status.group(desired.workload, misfit.reason, text, warning=True)
-    context.say(desired.workload, misfit.reason, text)
-    context.counters.attempt("unschedulable")
+    ctx.status.group(desired.workload, misfit.reason, text, warning=True)
+    ctx.say(desired.workload, misfit.reason, text)
+    ctx.counters.attempt("unschedulable")
     for node in misfit.nodes:
-        context.avoided.add(uid, node, misfit.message, context.clock.now())
-    context.refresh_facts()
+        ctx.avoided.add(uid, node, misfit.message, ctx.clock.now())
+    ctx.refresh_facts()
     pause = ctx.back_off(uid)
-    if context.avoided.tries(uid) > context.limits.bind_tries:
-        pause = Filed(after=context.limits.backoff_most)
+    if ctx.avoided.tries(uid) > ctx.limits.bind_tries:
+        pause = Filed(after=ctx.limits.backoff_most)
     replaced = cancel.replace(ctx, read, misfit.message)
     return pause if replaced is AT_ONCE else replaced
 
@@ -200,7 +200,9 @@ def _give_back(ctx: SchedulerContext, desired: DesiredJob, read: Placeholder, mi
 def _bind_all(ctx: SchedulerContext, desired: DesiredJob, spots: tuple[Spot, ...], read: Placeholder) -> Filed:
     """In rank order: the first alone, for one that changed stops the whole while none is bound; then all others."""
     uid = desired.workload.root.key
-    _quiet(ctx, uid, spots)
+    for one in (uid, *(spot.pod.uid for spot in spots)):
+        # What is still to be written of their waiting would only change the pods under our hands.
+        ctx.status.forget(one)
     try:
         first = _bind(ctx, uid, spots[0], read)
         others = ctx.each(lambda spot: _bind(ctx, uid, spot, read), spots[1:]) if first else []
@@ -213,12 +215,6 @@ def _bind_all(ctx: SchedulerContext, desired: DesiredJob, spots: tuple[Spot, ...
     ctx.counters.attempt("scheduled")
     _say_bound(ctx, desired.workload, spots, read)
     return WOKEN
-
-
-def _quiet(ctx: SchedulerContext, key: WorkloadKey, spots: tuple[Spot, ...]) -> None:
-    """What is still to be written of their waiting would only change the pods under our hands."""
-    for one in (key, *(spot.pod.uid for spot in spots)):
-        ctx.status.forget(one)
 
 
 def _say_bound(ctx: SchedulerContext, workload: Workload, spots: tuple[Spot, ...], read: Placeholder) -> None:
@@ -235,19 +231,19 @@ def _say_bound(ctx: SchedulerContext, workload: Workload, spots: tuple[Spot, ...
 
 def _bind(ctx: SchedulerContext, key: WorkloadKey, spot: Spot, read: Placeholder) -> bool:
     """A lost answer leaves the pod assumed: it may be on the node, so its place is not free."""
-    context, pod = ctx, spot.pod
+    pod = spot.pod
     ctx.states.of(key).claimed.discard(pod.uid)
     _assume(ctx, spot)
     try:
-        context.cluster.bind(_binding(spot, read))
+        ctx.cluster.bind(_binding(spot, read))
     except errors.Disagreement as problem:
         _disagreed(ctx, pod, problem)
         return False
     except (errors.Unavailable, errors.NotLeading):
-        context.keeper.forget(pod.uid)
+        ctx.keeper.forget(pod.uid)
         raise
-    context.states.of(key).sent[pod.uid] = context.clock.now()
-    context.counters.bound(pod, context.clock.now() - read.since)
+    ctx.states.of(key).sent[pod.uid] = ctx.clock.now()
+    ctx.counters.bound(pod, ctx.clock.now() - read.since)
     return True
 
 

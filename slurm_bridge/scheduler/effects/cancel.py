@@ -67,9 +67,8 @@ def withdraw(ctx: SchedulerContext, placeholder: Placeholder, why: str, *, noted
     if ctx.still_ours(placeholder) is None:
         return True
     noting = ctx.slurm.note(placeholder.job_id, records.with_note(placeholder.owner, f"withdrawn: {why}"))
-    if isinstance(noting, Refused) and noting.why is Refusal.BUSY:
-        return False
-    if noted and not (_settled(noting) or _unwritable(noting)):
+    refused = noting.why if isinstance(noting, Refused) else None
+    if refused is Refusal.BUSY or (noted and refused is not Refusal.UNKNOWN_NODE and not _settled(noting)):
         return False
     outcome = ctx.slurm.cancel(placeholder.job_id)
     if not _settled(outcome):
@@ -77,10 +76,6 @@ def withdraw(ctx: SchedulerContext, placeholder: Placeholder, why: str, *, noted
         return False
     ctx.table.put(records.over(placeholder, why, ctx.clock.now()), tell=False)
     return True
-
-
-def _unwritable(outcome: job.Outcome) -> bool:
-    return isinstance(outcome, Refused) and outcome.why is Refusal.UNKNOWN_NODE
 
 
 def _settled(outcome: job.Outcome) -> bool:

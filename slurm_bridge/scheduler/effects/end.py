@@ -75,7 +75,7 @@ def drop(ctx: SchedulerContext, key: WorkloadKey) -> Filed:
     """Both sides are over."""
     for one in ctx.table.of(key):
         ctx.table.drop(one.job_id)
-    ctx.forget(key)
+    ctx.settle(key)
     ctx.states.drop(key)
     ctx.ended(key)
     ctx.status.forget(key)
@@ -217,14 +217,9 @@ def _patience(ctx: SchedulerContext, members: WorkloadPods) -> float | None:
         left = began.setdefault(pod.uid, now) + grace + stuck - now
         if left > 0:
             waits.append(left)
-        elif _node_lives(ctx, pod):
+        elif (node := ctx.keeper.snapshot().nodes.get(pod.spec.node_name)) is not None and node.node.ready:
             waits.append(stuck)
     return min(waits, default=None)
-
-
-def _node_lives(ctx: SchedulerContext, pod: Pod) -> bool:
-    node = ctx.keeper.snapshot().nodes.get(pod.spec.node_name)
-    return node is not None and node.node.ready
 
 
 def again(ctx: SchedulerContext, desired: DesiredJob, placeholder: Placeholder) -> Filed | None:

@@ -16,7 +16,7 @@ from loguru import logger
 
 from slurm_bridge.hooks import emitter
 from slurm_bridge.mirror import readings
-from slurm_bridge.model.job import Done, JobRequest, Phase, Refusal, Refused, Unknown
+from slurm_bridge.model.job import Done, JobRequest, Refusal, Refused, Unknown
 from slurm_bridge.model.placeholder import Placeholder
 from slurm_bridge.scheduler import workload_pods
 from slurm_bridge.scheduler.context import SchedulerContext
@@ -37,17 +37,17 @@ PATIENCE = 600.0
 
 def restore(ctx: SchedulerContext, desired: DesiredJob, placeholder: Placeholder, members: WorkloadPods) -> Filed:
     """Ask for the same job again."""
-    context, pod = ctx, desired.workload.lead
+    pod = desired.workload.lead
     request = _request(ctx, desired, placeholder)
     if request is None:
         return end.doubt(ctx, members, placeholder)
-    outcome = context.slurm.submit(request)
+    outcome = ctx.slurm.submit(request)
     if isinstance(outcome, Done):
-        ctx.states.regaining.add(members.root.key)
-        context.table.put(readings.submitted(outcome.job_id, request.owner, context.clock.now()), tell=False)
-        context.mirror.nudge()
+        ctx.states.begin_regaining(members.root.key)
+        ctx.table.put(readings.submitted(outcome.job_id, request.owner, ctx.clock.now()), tell=False)
+        ctx.mirror.nudge()
         text = f"Slurm has forgotten job {outcome.job_id}; it is submitted again for the nodes of its pods"
-        context.status.group(desired.workload, "SlurmJobRestored", text, warning=True)
+        ctx.status.group(desired.workload, "SlurmJobRestored", text, warning=True)
         logger.bind(workload="/".join(pod.key)).warning(text)
         return Filed(after=PATIENCE)
     return _not_yet(ctx, members, placeholder, outcome)
@@ -96,14 +96,13 @@ def _request(ctx: SchedulerContext, desired: DesiredJob, placeholder: Placeholde
 
 def pending(ctx: SchedulerContext, members: WorkloadPods, placeholder: Placeholder) -> Filed:
     """A job that pends again while its pods run: wait for their nodes, but not for ever."""
-    context = ctx
-    ctx.states.regaining.add(members.root.key)
-    left = placeholder.since + PATIENCE - context.clock.now()
+    ctx.states.begin_regaining(members.root.key)
+    left = placeholder.since + PATIENCE - ctx.clock.now()
     if left > 0:
         return Filed(after=left)
     text = f"Slurm job {placeholder.job_id} was forgotten, and its nodes were not granted again"
-    if not withdraw(context, placeholder, text):
-        return Filed(after=context.pause(members.root.key))
+    if not withdraw(ctx, placeholder, text):
+        return Filed(after=ctx.pause(members.root.key))
     return end.end_all(ctx, members, placeholder, "LOST", text)
 
 
@@ -113,7 +112,3 @@ def _nodes_of(desired: DesiredJob, parts: int) -> list[tuple[str, ...]]:
     if parts != len(groups):
         groups = [desired.workload.pods]
     return [tuple(dict.fromkeys(workload_pods.slurm_node_of(pod) for pod in group)) for group in groups]
-
-
-def _waits(placeholder: Placeholder) -> bool:
-    return placeholder.alive and placeholder.phase is Phase.PENDING

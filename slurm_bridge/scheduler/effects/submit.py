@@ -16,7 +16,6 @@ from slurm_bridge.hooks.chain import Plan
 from slurm_bridge.mirror import readings
 from slurm_bridge.model import job, kinds, names
 from slurm_bridge.model.job import Done, JobRequest, Refusal, Refused, Unknown
-from slurm_bridge.model.marks import Owner
 from slurm_bridge.model.placeholder import Certainty, Placeholder
 from slurm_bridge.scheduler import desired_job, records, state, words
 from slurm_bridge.scheduler.context import SchedulerContext
@@ -50,7 +49,7 @@ def submit(
     for pod in desired.workload.pods:
         # Bindings whose answer was lost did not happen: the room that was kept for them is free.
         ctx.keeper.forget(pod.uid)
-    attempt = ctx.states.attempts.get(desired.workload.root.key, -1) + 1
+    attempt = ctx.states.next_attempt(desired.workload.root.key)
     first = attempt if placeholder is None else records.next_attempt(placeholder)
     return _send(ctx, desired, planned, first, served)
 
@@ -73,18 +72,13 @@ def _send(
             continue
         outcome = ctx.slurm.submit(request)
         if isinstance(outcome, Refused) and outcome.why is Refusal.EXISTS and request.job_id is not None:
-            if _adopt(ctx, request) is not None:
+            # Whose is the id that is taken? It may be this attempt's, or of no use.
+            found = ctx.mirror.look(request.job_id, request.owner, tell=False)
+            if found is not None and found.alive:
                 return AT_ONCE
             continue
         return _sent(ctx, desired, planned, request, outcome)
     return _refusal(ctx, desired, Refused(why=Refusal.EXISTS, code=0, message="every job id that was tried is taken"))
-
-
-def _adopt(ctx: SchedulerContext, request: JobRequest) -> Placeholder | None:
-    """Whose is the id that is taken? None when this attempt's id is of no use."""
-    assert request.job_id is not None
-    found = ctx.mirror.look(request.job_id, request.owner, tell=False)
-    return found if found is not None and found.alive else None
 
 
 def _sent(
@@ -94,15 +88,16 @@ def _sent(
         return _created(ctx, desired, planned, request, outcome)
     if isinstance(outcome, Unknown):
         # It may exist. With an id we know where to look; without one a scan has to tell.
-        context, job_id = ctx, request.job_id or outcome.job_id
+        job_id = request.job_id or outcome.job_id
         logger.bind(workload=str(desired.workload.root)).warning("submit was not answered: {}", outcome.message)
-        context.counters.attempt("unknown")
+        ctx.counters.attempt("unknown")
         if job_id is not None:
-            context.table.put(readings.unknown(job_id, request.owner, context.clock.now()), tell=False)
-            context.mirror.nudge()
+            ctx.table.put(readings.unknown(job_id, request.owner, ctx.clock.now()), tell=False)
+            ctx.mirror.nudge()
         else:
             ctx.states.of(request.owner.key).search = state.Search(ctx.clock.now())
-        _say_unavailable(ctx, desired, "it is not known whether the job was created; looking for it")
+        text = "Slurm did not answer: it is not known whether the job was created; looking for it"
+        ctx.say(desired.workload, "SlurmUnavailable", text)
         return ctx.back_off(request.owner.key)
     if outcome.why not in (Refusal.BUSY, Refusal.UNKNOWN_NODE):
         until = ctx.clock.now() + REFUSED_AGAIN
@@ -111,45 +106,36 @@ def _sent(
 
 
 def _created(ctx: SchedulerContext, desired: DesiredJob, planned: Plan, request: JobRequest, outcome: Done) -> Filed:
-    context = ctx
-    new = readings.submitted(outcome.job_id, request.owner, context.clock.now())
-    earlier = [one for one in context.table.of(request.owner.key) if one.job_id != outcome.job_id]
-    context.table.put(new, tell=False)
+    new = readings.submitted(outcome.job_id, request.owner, ctx.clock.now())
+    earlier = [one for one in ctx.table.of(request.owner.key) if one.job_id != outcome.job_id]
+    ctx.table.put(new, tell=False)
     for one in earlier:
         if not one.alive:
-            context.table.drop(one.job_id)
-    context.mirror.nudge()
-    _remember(ctx, request.owner)
-    context.counters.attempt("submitted")
-    context.say(desired.workload, "SlurmJobPending", words.waiting(new), key=words.key(new))
+            ctx.table.drop(one.job_id)
+    ctx.mirror.nudge()
+    if request.owner.kind != kinds.PODS.kind:
+        ctx.states.remember_attempt(request.owner.key, request.owner.attempt)
+    ctx.counters.attempt("submitted")
+    ctx.say(desired.workload, "SlurmJobPending", words.waiting(new), key=words.key(new))
     if planned.told:
-        context.status.group(desired.workload, "SlurmJobWidened", planned.told, warning=True)
+        ctx.status.group(desired.workload, "SlurmJobWidened", planned.told, warning=True)
     if planned.ignored:
-        context.status.group(desired.workload, honoured_demands.REASON, planned.ignored, warning=True)
+        ctx.status.group(desired.workload, honoured_demands.REASON, planned.ignored, warning=True)
     return WOKEN
 
 
-def _remember(ctx: SchedulerContext, owner: Owner) -> None:
-    if owner.kind != kinds.PODS.kind:
-        ctx.states.remember_attempt(owner.key, owner.attempt)
-
-
-def _say_unavailable(ctx: SchedulerContext, desired: DesiredJob, what: str) -> None:
-    ctx.say(desired.workload, "SlurmUnavailable", f"Slurm did not answer: {what}")
-
-
 def _refusal(ctx: SchedulerContext, desired: DesiredJob, outcome: Refused) -> Filed:
-    context, again = ctx, outcome.why in (Refusal.BUSY, Refusal.UNKNOWN_NODE)
+    again = outcome.why in (Refusal.BUSY, Refusal.UNKNOWN_NODE)
     if outcome.why is Refusal.UNKNOWN_NODE:
-        context.refresh_facts()
-        if context.avoided.tries(desired.workload.root.key) < MOST_UNTOLD:
+        ctx.refresh_facts()
+        if ctx.avoided.tries(desired.workload.root.key) < MOST_UNTOLD:
             return ctx.back_off(desired.workload.root.key)
     busy = outcome.why is Refusal.BUSY
-    context.counters.attempt("unavailable" if busy else "rejected")
+    ctx.counters.attempt("unavailable" if busy else "rejected")
     text = f"Slurm refuses the job: {outcome.message} (error {outcome.code})"
     reason = "SlurmUnavailable" if busy else "SlurmJobRejected"
-    context.say(desired.workload, reason, text)
-    context.status.group(desired.workload, reason, text, warning=True)
+    ctx.say(desired.workload, reason, text)
+    ctx.status.group(desired.workload, reason, text, warning=True)
     return ctx.back_off(desired.workload.root.key) if again else Filed(after=REFUSED_AGAIN)
 
 

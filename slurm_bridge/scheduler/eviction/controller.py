@@ -13,10 +13,11 @@ from collections.abc import Callable, Mapping
 
 from slurm_bridge.model.names import WorkloadKey
 from slurm_bridge.scheduler.context import SchedulerContext
+from slurm_bridge.scheduler.eviction.cases import PreemptionCase, QueueEvictionCase
 from slurm_bridge.scheduler.eviction.evictor import Evictor
 from slurm_bridge.scheduler.eviction.preemption import Preemptions
 from slurm_bridge.scheduler.eviction.queue_eviction import QueueEvictions
-from slurm_bridge.scheduler.eviction.store import EvictionStore, PreemptionCase, QueueEvictionCase
+from slurm_bridge.scheduler.eviction.store import EvictionStore
 from slurm_bridge.scheduler.pod_index import PodIndex
 from slurm_bridge.scheduler.queue import WorkQueue
 
@@ -25,7 +26,7 @@ class EvictionController:
     """Stepped by one thread; `begin` may be called by another."""
 
     def __init__(self, context: SchedulerContext, pod_index: PodIndex, queue: WorkQueue) -> None:
-        self._pod_index, self._lock, self._store = pod_index, threading.Lock(), EvictionStore()
+        self._pod_index, self._lock, self._store = pod_index, threading.Lock(), EvictionStore(context.states)
         self._evictor = Evictor(context, pod_index)
         self._preemptions = Preemptions(context, pod_index, queue, self._store, self._evictor)
         self._queue_evictions = QueueEvictions(context, pod_index, queue, self._store, self._evictor)

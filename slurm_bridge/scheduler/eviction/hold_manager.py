@@ -15,7 +15,8 @@ from collections.abc import Iterable
 from slurm_bridge.cluster.parties import priority_of
 from slurm_bridge.model.names import WorkloadKey
 from slurm_bridge.scheduler.context import SchedulerContext
-from slurm_bridge.scheduler.eviction.hold_table import HIGHEST, WHY, NodeHold
+from slurm_bridge.scheduler.eviction.cases import WHY, NodeHold
+from slurm_bridge.scheduler.eviction.hold_table import HIGHEST
 from slurm_bridge.scheduler.pod_index import PodIndex
 from slurm_bridge.scheduler.queue import WorkQueue
 from slurm_bridge.scheduler.workload_pods import PodState

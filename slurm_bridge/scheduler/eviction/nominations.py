@@ -54,7 +54,7 @@ class NominationWriter:
                 return
             del self._owed[uid]
 
-    def forget(self) -> None:
+    def begin(self) -> None:
         """A leadership begins, which reads the nominations anew."""
         self._owed.clear()
 

@@ -1,6 +1,6 @@
 """Preemption: pods of a lower priority leave nodes for a workload whose job waits in Slurm for want of them.
 
-A hook says which pods that would be (`hooks.evictions.Preempts`). `store.PreemptionCase` draws the life of each case.
+A hook says which pods that would be (`hooks.evictions.Preempts`). `cases.PreemptionCase` draws the life of each case.
 """
 
 import functools
@@ -20,12 +20,13 @@ from slurm_bridge.model.workload import Root
 from slurm_bridge.runtime import backoff
 from slurm_bridge.scheduler.context import SchedulerContext
 from slurm_bridge.scheduler.eviction import preemptors, sites
+from slurm_bridge.scheduler.eviction.cases import PreemptionCase, PreemptionStage
 from slurm_bridge.scheduler.eviction.evictor import Evictor
 from slurm_bridge.scheduler.eviction.hold_manager import HOLD_SECONDS, HoldManager, HoldTerms
 from slurm_bridge.scheduler.eviction.nominations import NominationWriter
 from slurm_bridge.scheduler.eviction.preemptors import Preemptor
 from slurm_bridge.scheduler.eviction.situation import ClusterSituation
-from slurm_bridge.scheduler.eviction.store import EvictionStore, PreemptionCase, PreemptionStage
+from slurm_bridge.scheduler.eviction.store import EvictionStore
 from slurm_bridge.scheduler.pod_index import PodIndex
 from slurm_bridge.scheduler.queue import WorkQueue
 from slurm_bridge.scheduler.workload_pods import PLACED, PodState
@@ -61,7 +62,7 @@ class Preemptions:
         looked at before the node is held, would get it the moment the victim's job is ended.
         """
         self._holds.begin()
-        self._nominations.forget()
+        self._nominations.begin()
         hook = self._context.config.chain.preempts
         for key in self._pod_index.roots():
             self._context.guard.always("recovery of preemptions", key, functools.partial(self._rejoin, key, hook))
@@ -176,7 +177,7 @@ class Preemptions:
             self._context.status.event(pod, "PreemptionStarted", text)
 
     def _hold(self, key: WorkloadKey, case: PreemptionCase, nodes: frozenset[str]) -> None:
-        self._store.of(key).preemption = case
+        self._store.of(key).under_way.preemption = case
         self._look_again((key,))
         self._holds.keep(key, nodes)
 
@@ -246,7 +247,7 @@ class Preemptions:
 
     def _forget(self, key: WorkloadKey, case: PreemptionCase) -> None:
         """The nodes are free to all, and the nominations are taken back."""
-        self._store.of(key).preemption = None
+        self._store.of(key).under_way.preemption = None
         self._nominations.take_back(case.pods)
         self._look_again((key,))
         self._holds.end(key)

@@ -1,7 +1,7 @@
 """Queue evictions: workloads leave because a hook that counts them says so, mostly for a workload of another queue.
 
 What is under way is written on the pods, so that a restart knows it: on those that wait, which workloads leave for them
-and from which nodes; on those that leave, for which workload. `store.QueueEvictionCase` draws the life of each case.
+and from which nodes; on those that leave, for which workload. `cases.QueueEvictionCase` draws the life of each case.
 
 While one of the workloads that leave for another is refused, no further one is evicted: without it the room is not
 enough, and those that had left would have left for nothing. If it is spared, so are they. The one that was refused
@@ -24,9 +24,10 @@ from slurm_bridge.model.names import WorkloadKey
 from slurm_bridge.model.pod import Pod
 from slurm_bridge.scheduler.context import SchedulerContext
 from slurm_bridge.scheduler.eviction import notes
+from slurm_bridge.scheduler.eviction.cases import QueueEvictionCase
 from slurm_bridge.scheduler.eviction.evictor import Evictor
 from slurm_bridge.scheduler.eviction.hold_manager import HoldManager, HoldTerms
-from slurm_bridge.scheduler.eviction.store import EvictionStore, QueueEvictionCase
+from slurm_bridge.scheduler.eviction.store import EvictionStore
 from slurm_bridge.scheduler.pod_index import PodIndex
 from slurm_bridge.scheduler.pod_marks import Marks
 from slurm_bridge.scheduler.queue import WorkQueue
@@ -105,16 +106,16 @@ class QueueEvictions:
             if case.refused is not None:
                 state = self._store.of(key)
                 state.was_refused = True
-                (held if state.eviction is not None else given_up).add(recall.asker)
+                (held if state.under_way.eviction is not None else given_up).add(recall.asker)
         for recall in (one for one in recalls.values() if one.asker and one.asker in given_up):
-            state = self._store.of(recall.victim)
-            if state.eviction is not None and not self._is_leaving(state.eviction):
+            other = self._store.of(recall.victim).under_way.eviction
+            if other is not None and not self._is_leaving(other):
                 self._spare(recall, hook, "another workload that was to leave with it was refused", refused=False)
 
     def _case(self, victim: WorkloadKey) -> QueueEvictionCase:
-        state = self._store.of(victim)
-        state.eviction = state.eviction or QueueEvictionCase()
-        return state.eviction
+        under_way = self._store.of(victim).under_way
+        under_way.eviction = under_way.eviction or QueueEvictionCase()
+        return under_way.eviction
 
     def _prepared(self, asker: WorkloadKey, room: Clearance, recalls: Recalls) -> bool:
         """All its pods and its victims' pods say what is under way, and others know what they keep away from."""
@@ -160,24 +161,24 @@ class QueueEvictions:
         if key not in rooms:
             state = self._store.get(key)
             if state is not None:
-                state.noted = None
+                state.under_way.noted = None
             self._marks.take_back(pods, names.ANNOTATION_ROOM)
 
     def _take_back(self, victim: WorkloadKey, pods: Iterable[Pod]) -> None:
         """It has gone, or stays. A pod that is on its way out goes on to say for which workload: it is true."""
         state = self._store.get(victim)
         if state is not None:
-            state.eviction = None
+            state.under_way.eviction = None
         self._marks.take_back((pod for pod in pods if not pod.terminating), names.ANNOTATION_MAKES_ROOM)
 
     def _note(self, asker: WorkloadKey, room: Clearance, recalls: Recalls) -> bool:
         """Write on its pods which workloads leave for it, and tell its users once; False where it has no such pod."""
-        pods, state = self._pods(asker, PodState.WANTING), self._store.of(asker)
-        told = state.noted = state.noted or frozenset()
+        pods, under_way = self._pods(asker, PodState.WANTING), self._store.of(asker).under_way
+        told = under_way.noted = under_way.noted or frozenset()
         says = {"victims": dict(room.victims), "nodes": sorted(self._holds.nodes(asker))}
         if not self._marks.write(pods, names.ANNOTATION_ROOM, notes.text(says)):
             return bool(pods)
-        state.noted = told.union(room.victims)
+        under_way.noted = told.union(room.victims)
         leaving = sorted(name for one, name in room.victims.items() if one in recalls)
         if not told.issuperset(room.victims) and leaving:
             where = f" in queue {room.where}" if room.where else ""

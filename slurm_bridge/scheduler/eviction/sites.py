@@ -52,18 +52,16 @@ class NodeSites:
 
     def of(self, nodes: Iterable[str]) -> tuple[Site, ...]:
         """Those of these nodes on which the job could start, in their order."""
-        partitions = self._partitions()
+        # Those that the job can start in; none: it is not known.
+        if self._request.partition:
+            partitions = frozenset(self._request.partition.split(","))
+        else:
+            partitions = frozenset(one.name for one in self._snapshot.partitions if one.default)
         return tuple(site for name in nodes if (site := self._site(name, partitions)) is not None)
 
     def _needs_of(self, node: str, pod: Pod) -> Amounts:
         self._pods[pod.uid] = pod
         return self._needs(node, pod.uid)
-
-    def _partitions(self) -> frozenset[str]:
-        """Those that the job can start in; none: it is not known."""
-        if self._request.partition:
-            return frozenset(self._request.partition.split(","))
-        return frozenset(one.name for one in self._snapshot.partitions if one.default)
 
     def _site(self, name: str, partitions: frozenset[str]) -> Site | None:
         facts = self._snapshot.nodes.get(name)

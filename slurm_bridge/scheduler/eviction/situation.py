@@ -4,7 +4,7 @@ import dataclasses
 from collections.abc import Iterable, Mapping, Sequence
 
 from slurm_bridge.cluster.snapshot import ClusterSnapshot
-from slurm_bridge.hooks.base import Ask, HookPhase, Mode, Nodes, NodeSet
+from slurm_bridge.hooks.base import Ask, HookPhase, Mode, Nodes
 from slurm_bridge.hooks.chain import Chain
 from slurm_bridge.hooks.evictions import Answers, Site
 from slurm_bridge.hooks.needs import Need
@@ -48,7 +48,10 @@ class ClusterSituation:
                 return None
             known = session.view(Need.PDBS).all() if Need.PDBS in self.chain.needs else ()
         budgets = tuple(one for one in known if isinstance(one, PodDisruptionBudget))
-        return Answers(request=request, nodes=nodes, sets=_bounds(sets, nodes), budgets=budgets)
+        # A workload that has to stay in one of several sets gets room in one of them; a mere preference moves no pod.
+        bound = not sets or any(one.required for one in sets)
+        within = tuple(one.nodes for one in sets) if bound else (nodes,)
+        return Answers(request=request, nodes=nodes, sets=within, budgets=budgets)
 
     def evictable(self) -> Mapping[str, Sequence[Pod]]:
         """By node, the running pods of a lower priority, those on their way out among them."""
@@ -61,8 +64,3 @@ class ClusterSituation:
     def sites(self, request: JobRequest, nodes: Iterable[str]) -> Sequence[Site]:
         """Those of these nodes on which the job could start, in their order."""
         return NodeSites(self.table, self.pod_index, self.rules, self.snapshot, request).of(nodes)
-
-
-def _bounds(sets: Sequence[NodeSet], nodes: Nodes) -> tuple[Nodes, ...]:
-    """A workload that has to stay in one of several sets gets room in one of them; a mere preference moves no pod."""
-    return tuple(one.nodes for one in sets) if not sets or any(one.required for one in sets) else (nodes,)

@@ -76,15 +76,14 @@ def _check(ctx: SchedulerContext, key: WorkloadKey, spots: Sequence[Spot], *, wh
     left, forgotten = remains.all_on(ctx, node.name), remains.forgotten_on(ctx, node.name)
     if left and (whole or forgotten or why is not None):
         ctx.node_waiters.add(node.name, key)
-        return _occupied(node.name, left[0], GIVE_WAY if forgotten else PATIENCE)
+        by, patience = "/".join(left[0].key), GIVE_WAY if forgotten else PATIENCE
+        text = f"node {node.name} still runs pod {by}, whose Slurm job does not hold it any more"
+        return Occupied(
+            reason="NodeNotVacated", message=text, retry_after=VACATED_LOOK, nodes=(node.name,), patience=patience
+        )
     if why is not None:
         return Misfit(reason="NodeFull", message=f"node {node.name} has no room: {why}", nodes=(node.name,))
     return None
-
-
-def _occupied(node: str, by: Pod, patience: float) -> Occupied:
-    text = f"node {node} still runs pod {'/'.join(by.key)}, whose Slurm job does not hold it any more"
-    return Occupied(reason="NodeNotVacated", message=text, retry_after=VACATED_LOOK, nodes=(node,), patience=patience)
 
 
 def _together(problems: Iterable[Misfit | Occupied]) -> Misfit | Occupied | None:

@@ -115,8 +115,12 @@ def _place(part: Part, per_node: int | None) -> dict[str, str] | Reject:
     needs = [_need(member, part.slots) for member in part.members]
     keys = frozenset(key for need in set(needs) for key, _ in need)
     nodes = [_Node(share, keys) for share in part.shares]
-    _settle_bound(part.members, needs, nodes)
-    members = _inside(part.members, nodes)
+    by_name = {node.name: node for node in nodes}
+    for member, need in zip(part.members, needs, strict=True):
+        if member.node in by_name:
+            by_name[member.node].take(need)
+    # Those that are, or are to be, on these nodes.
+    members = sum(member.node is None or member.node in by_name for member in part.members)
     most = members if per_node is None else min(members, per_node)
     if len(set(needs)) == 1:
         quotas = _even([min(most, node.slots(needs[0], most)) for node in nodes], members)
@@ -126,19 +130,6 @@ def _place(part: Part, per_node: int | None) -> dict[str, str] | Reject:
         for node in nodes:
             node.quota = per_node
     return _fill(part.members, needs, nodes)
-
-
-def _settle_bound(members: Sequence[Member], needs: Sequence[_Need], nodes: Sequence[_Node]) -> None:
-    by_name = {node.name: node for node in nodes}
-    for member, need in zip(members, needs, strict=True):
-        if member.node in by_name:
-            by_name[member.node].take(need)
-
-
-def _inside(members: Sequence[Member], nodes: Sequence[_Node]) -> int:
-    """How many members are, or are to be, on these nodes."""
-    names = {node.name for node in nodes}
-    return sum(member.node is None or member.node in names for member in members)
 
 
 def _even(slots: Sequence[int], members: int) -> list[int]:

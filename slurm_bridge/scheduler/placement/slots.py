@@ -16,7 +16,7 @@ from slurm_bridge.scheduler.placement.place import Member, Part
 from slurm_bridge.scheduler.state import DesiredJob
 from slurm_bridge.scheduler.workload_pods import WorkloadPods, job_id_of, slurm_node_of
 from slurm_bridge.translate import shapes
-from slurm_bridge.translate.shapes import Needs, Shape
+from slurm_bridge.translate.shapes import Shape
 
 
 def placed(desired: DesiredJob, read: Placeholder, context: SchedulerContext) -> dict[str, str] | Reject:
@@ -60,11 +60,11 @@ def _shares(view: JobView, context: SchedulerContext) -> list[tuple[NodeShare, .
     if not found or any(one is None for one in found):
         text = f"Slurm says that job {view.job_id} runs, but not what it allocated"
         return Reject(reason="SlurmAllocationEmpty", message=text)
-    return [tuple(_plain(share) for share in one.shares) for one in found if one is not None]
-
-
-def _plain(share: NodeShare) -> NodeShare:
-    return dataclasses.replace(share, gres=_alike(share.gres))
+    return [
+        tuple(dataclasses.replace(share, gres=_alike(share.gres)) for share in one.shares)
+        for one in found
+        if one is not None
+    ]
 
 
 def _alike(gres: Iterable[Gres]) -> tuple[Gres, ...]:
@@ -83,14 +83,12 @@ def _parts(desired: DesiredJob, view: JobView, shares: Sequence[tuple[NodeShare,
             for shape, held in zip(found, shares, strict=True)
         )
     everything = tuple(share for held in shares for share in held)
-    equal = len(shares) == 1 and len(found) > 1 and (view.tasks or 1) > 1
-    return (
-        Part(
-            members=_members(desired.workload, found),
-            shares=everything,
-            slots=_bound(found) if equal else None,
-        ),
-    )
+    slots = None
+    if len(shares) == 1 and len(found) > 1 and (view.tasks or 1) > 1:
+        # What one task of the job was given bounds them all.
+        most = shapes.bound(shapes.kinds(found))
+        slots = dataclasses.replace(most, gres=_alike(most.gres))
+    return (Part(members=_members(desired.workload, found), shares=everything, slots=slots),)
 
 
 def _members(workload: Workload, found: Sequence[Shape]) -> tuple[Member, ...]:
@@ -108,9 +106,3 @@ def _members(workload: Workload, found: Sequence[Shape]) -> tuple[Member, ...]:
         for pod in workload.pods
         if pod.uid in shape_of
     )
-
-
-def _bound(found: Sequence[Shape]) -> Needs:
-    """What one task of a job was given that bounds them all."""
-    most = shapes.bound(shapes.kinds(found))
-    return dataclasses.replace(most, gres=_alike(most.gres))

@@ -11,7 +11,7 @@ from slurm_bridge.model.placeholder import Placeholder
 from slurm_bridge.scheduler.context import SchedulerContext
 from slurm_bridge.scheduler.queue import WorkQueue
 from slurm_bridge.scheduler.reservations import node_record
-from slurm_bridge.scheduler.reservations.store import ReservationCase
+from slurm_bridge.scheduler.reservations.cases import ReservationCase
 
 #: A reservation lasts for so long, and is prolonged when so much of it is over.
 SECONDS, RENEWED = 120, 40.0

@@ -2,7 +2,7 @@
 
     named ──► choose nodes ──► hold them ──► reserve, prolong ──► assign the job ──► release
 
-`store.ReservationCase` draws the life of each case. Reservations are short, and prolonged while they are needed: one
+`cases.ReservationCase` draws the life of each case. Reservations are short, and prolonged while they are needed: one
 that nothing prolongs ends by itself, and its job goes on waiting. What is to be given back is given back for certain;
 what an earlier life left behind, too.
 """
@@ -25,9 +25,10 @@ from slurm_bridge.scheduler.pod_index import PodIndex
 from slurm_bridge.scheduler.queue import WorkQueue
 from slurm_bridge.scheduler.reservations import choice, node_record
 from slurm_bridge.scheduler.reservations.acquire import Acquirer
+from slurm_bridge.scheduler.reservations.cases import Debt, ReservationCase
 from slurm_bridge.scheduler.reservations.node_record import NodeRecord
 from slurm_bridge.scheduler.reservations.release import Releaser
-from slurm_bridge.scheduler.reservations.store import Debt, ReservationCase, ReservationStore
+from slurm_bridge.scheduler.reservations.store import ReservationStore
 from slurm_bridge.scheduler.state import DesiredJob
 from slurm_bridge.scheduler.workload_pods import PLACED, PodState
 
@@ -42,7 +43,7 @@ class ReservationController:
 
     def __init__(self, context: SchedulerContext, pod_index: PodIndex, queue: WorkQueue) -> None:
         self._context, self._pod_index = context, pod_index
-        self._lock, self._store = threading.Lock(), ReservationStore()
+        self._lock, self._store = threading.Lock(), ReservationStore(context.states)
         self._holds = HoldManager(context, pod_index, queue, HoldTerms(by="reserving", why=WHY, outranked=True))
         self._acquirer, self._releaser = Acquirer(context, queue), Releaser(context, queue, self._store)
 
@@ -64,25 +65,22 @@ class ReservationController:
     def step(self) -> None:
         """Take every reservation as far as it goes."""
         with self._lock:
-            self._step()
-
-    def _step(self) -> None:
-        hook, kept = self._context.config.chain.reserves, self._store.kept()
-        self._holds.settle()
-        if self._context.mirror.failing:
-            return
-        self._releaser.find(kept.keys())
-        if hook is None and not kept and not self._store.debts:
-            return
-        self._try(NO_WORKLOAD, functools.partial(self._releaser.sweep, {case.name for case in kept.values()}))
-        for key, case in kept.items():
-            self._try(key, functools.partial(self._follow, key, case, hook))
-        for debt in self._releaser.due:
-            self._try(debt.workload, functools.partial(self._releaser.settle, debt))
-        if hook is not None:
-            self._begin_some(hook)
-            reserved = (self._holds.nodes(key) for key, case in self._store.kept().items() if case.reserved)
-            hook.keeps(frozenset().union(*reserved))
+            hook, kept = self._context.config.chain.reserves, self._store.kept()
+            self._holds.settle()
+            if self._context.mirror.failing:
+                return
+            self._releaser.find(kept.keys())
+            if hook is None and not kept and not self._store.debts:
+                return
+            self._try(NO_WORKLOAD, functools.partial(self._releaser.sweep, {case.name for case in kept.values()}))
+            for key, case in kept.items():
+                self._try(key, functools.partial(self._follow, key, case, hook))
+            for debt in self._releaser.due:
+                self._try(debt.workload, functools.partial(self._releaser.settle, debt))
+            if hook is not None:
+                self._begin_some(hook)
+                reserved = (self._holds.nodes(key) for key, case in self._store.kept().items() if case.reserved)
+                hook.keeps(frozenset().union(*reserved))
 
     def _try(self, key: WorkloadKey, act: Callable[[], None]) -> None:
         """Both sides may be away; the next step tries again."""

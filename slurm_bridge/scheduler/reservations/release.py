@@ -11,7 +11,8 @@ from slurm_bridge.scheduler.context import SchedulerContext
 from slurm_bridge.scheduler.queue import WorkQueue
 from slurm_bridge.scheduler.reservations import node_record
 from slurm_bridge.scheduler.reservations.acquire import AGAIN
-from slurm_bridge.scheduler.reservations.store import Debt, ReservationStore
+from slurm_bridge.scheduler.reservations.cases import Debt
+from slurm_bridge.scheduler.reservations.store import ReservationStore
 
 #: There is no job any more that could leave.
 _GONE = frozenset({Refusal.OVER, Refusal.NO_SUCH_JOB})

@@ -1,98 +1,57 @@
-"""The cases of the reservation controller: one record for each workload that nodes are kept for, or were."""
+"""Which workloads nodes are kept for: a view of their records; and what is to be given back."""
 
-import dataclasses
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 
-from slurm_bridge.model.names import NO_WORKLOAD, JobId, WorkloadKey
-from slurm_bridge.scheduler.reservations.node_record import NodeRecord
-
-
-@dataclasses.dataclass(slots=True, kw_only=True)
-class ReservationCase:
-    """Nodes that are kept for one workload and its job.
-
-        HELD       the nodes that would hold the workload and are the first to be free are held: others of ours keep
-                   away
-        RESERVED   Slurm's reservation keeps all other jobs away, too (`reserved`); where Slurm refuses it (`refused`),
-                   the job is the first in its queue instead
-        ASSIGNED   the job enters the reservation, and its owner record says which nodes, and until when: a restart
-                   reads it there
-        OVER       used (the job has nodes), withdrawn or timed out: the job leaves, the nodes are free to all
-
-        named by the hook ──► HELD ──► RESERVED ──► ASSIGNED ──► OVER ──► released
-                                │         │ ▲ lapsed   │           ▲
-        restart ───────────────►┘         └─┴──────────┴───────────┘
-                                withdrawn: another job or none, nodes that it may not use, a reservation of others
-
-    `vain`: these nodes cannot be kept for it; others may be. `silent`: its job takes no record. The reservation is
-    made or prolonged when it is `due`, its job is written again when the `pause` is over; `refusals`: so many times in
-    a row the job was not let in.
-    """
-
-    job_id: JobId
-    name: str
-    says: NodeRecord
-    reserved: bool = False
-    refused: bool = False
-    silent: bool = False
-    vain: bool = False
-    due: float = 0.0
-    pause: float = 0.0
-    refusals: int = 0
-
-
-@dataclasses.dataclass(slots=True, kw_only=True)
-class Debt:
-    """A reservation to be given back when it is `due`, after the job of its workload has left it.
-
-    `priority` is to be the job's again.
-    """
-
-    name: str
-    workload: WorkloadKey = NO_WORKLOAD
-    priority: int | None = None
-    due: float = float("-inf")
-
-
-@dataclasses.dataclass(slots=True, kw_only=True)
-class ReservationState:
-    """All that the controller knows of one workload; a restart reads `kept` from the owner records."""
-
-    kept: ReservationCase | None = None
-    #: Nothing is kept for it until then: it has had its time, or no node would help it.
-    rest_until: float = float("-inf")
-    #: Nodes that were kept for it and were not free in time, or could not be kept for it.
-    in_vain: frozenset[str] = frozenset()
+from slurm_bridge.model.names import WorkloadKey
+from slurm_bridge.scheduler.reservations.cases import Debt, ReservationCase, ReservationState
+from slurm_bridge.scheduler.state import Roll, WorkloadStore
 
 
 class ReservationStore:
-    """The records by workload, and what is to be given back by the reservation's name; for one thread at a time."""
+    """The part of the records that is about reservations, and debts by the reservation's name; one thread at a time."""
 
-    def __init__(self) -> None:
-        self._states: dict[WorkloadKey, ReservationState] = {}
+    def __init__(self, states: WorkloadStore) -> None:
+        self._states, self._roll = states, Roll()
         self.debts: dict[str, Debt] = {}
 
     def get(self, key: WorkloadKey) -> ReservationState | None:
-        """The record of this workload, None where nothing is known of it."""
-        return self._states.get(key)
+        """The part of this workload, None where nothing is known of it."""
+        state = self._states.find(key)
+        return state.reservation if state is not None else None
 
     def of(self, key: WorkloadKey) -> ReservationState:
         """To write in."""
-        return self._states.setdefault(key, ReservationState())
+        with self._states.lock:
+            state = self._states.open(key)
+            if state.reservation is None:
+                state.reservation = ReservationState(number=self._roll.enter(key))
+            return state.reservation
+
+    def _all(self) -> Iterator[tuple[WorkloadKey, ReservationState]]:
+        with self._states.lock:
+            keys = tuple(self._roll)
+        return ((key, state) for key in keys if (state := self.get(key)) is not None)
 
     def kept(self) -> dict[WorkloadKey, ReservationCase]:
         """All that nodes are kept for."""
-        return {key: state.kept for key, state in tuple(self._states.items()) if state.kept is not None}
+        return {key: state.kept for key, state in self._all() if state.kept is not None}
 
     def begin(self) -> None:
         """A leadership begins: all of it is read anew."""
-        self._states.clear()
+        for key, state in self._all():
+            self._remove(key, state)
         self.debts.clear()
 
     def drop_ended(self, exists: Callable[[WorkloadKey], bool], now: float) -> None:
         """Forget workloads that do not exist any more, and those of which nothing is left to know."""
-        for key, state in tuple(self._states.items()):
+        for key, state in self._all():
             if not exists(key):
                 state.in_vain = frozenset()
             if state.kept is None and not state.in_vain and state.rest_until <= now:
-                del self._states[key]
+                self._remove(key, state)
+
+    def _remove(self, key: WorkloadKey, state: ReservationState) -> None:
+        with self._states.lock:
+            self._roll.leave(state.number)
+            self._states.open(key).reservation = None
+            self._states.close(key)

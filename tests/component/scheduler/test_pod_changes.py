@@ -8,6 +8,7 @@ import pytest
 from slurm_bridge.model import kinds
 from slurm_bridge.runtime.clock import VirtualClock
 from slurm_bridge.scheduler.queue import WOKEN, Filed, WorkQueue
+from slurm_bridge.scheduler.state import WorkloadStore
 from tests.component.scheduler.whole_core import Bridge
 
 #: The whole cluster is one place.
@@ -92,7 +93,7 @@ MOVING = Filed(moving=True)
 
 def test_the_queue_stirs_those_that_asked_for_it() -> None:
     """And once: a workload that is looked at says anew whether it wants to be."""
-    queue = WorkQueue(VirtualClock(), lambda uid: uid)
+    queue = WorkQueue(WorkloadStore(), VirtualClock(), lambda uid: uid)
     for uid, filed in (("a", MOVING), ("b", WOKEN), ("c", Filed(after=60.0, moving=True))):
         queue.activate(uid)
         queue.pop(room=True)

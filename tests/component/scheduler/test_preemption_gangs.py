@@ -8,7 +8,7 @@ import pytest
 
 from slurm_bridge.hooks.services import NotAnswered, Target
 from slurm_bridge.model import names
-from slurm_bridge.scheduler.eviction.store import PreemptionStage
+from slurm_bridge.scheduler.eviction.cases import PreemptionStage
 from slurm_bridge.sim import faults
 from tests.component.scheduler.preemptive_bridge import (
     AFTER,

@@ -8,6 +8,7 @@ from slurm_bridge.model import kinds
 from slurm_bridge.runtime.clock import VirtualClock
 from slurm_bridge.scheduler.queue import LINE_UP, URGENT_IN_A_ROW, WOKEN, WorkQueue
 from slurm_bridge.scheduler.shares import Shares
+from slurm_bridge.scheduler.state import WorkloadStore
 from tests.component.scheduler.whole_core import Bridge
 
 AMOUNTS = st.dictionaries(st.sampled_from("abcde"), st.integers(1, 20), max_size=5)
@@ -115,7 +116,7 @@ def test_a_namespace_by_itself_has_the_whole_window(wanted: dict[str, int], wind
 
 def busy(count: int) -> WorkQueue:
     """The namespace `flood` has so many workloads that are looked at before others."""
-    queue = WorkQueue(VirtualClock(), lambda uid: uid, namespace=lambda uid: uid[:5])
+    queue = WorkQueue(WorkloadStore(), VirtualClock(), lambda uid: uid, namespace=lambda uid: uid[:5])
     for number in range(count):
         queue.activate(f"flood{number:04}", urgent=True)
     return queue
@@ -147,7 +148,7 @@ def test_urgent_looks_leave_turns_to_what_is_to_be_submitted() -> None:
 
 def test_a_namespace_that_may_not_submit_keeps_its_line() -> None:
     """Its workloads are served in their order as soon as it may, those that came meanwhile included."""
-    queue = WorkQueue(VirtualClock(), lambda uid: uid, namespace=lambda uid: uid[:1])
+    queue = WorkQueue(WorkloadStore(), VirtualClock(), lambda uid: uid, namespace=lambda uid: uid[:1])
     for uid in ("a2", "a3", "b1"):
         queue.activate(uid)
     assert queue.pop(room=True, admits=lambda name: name != "a") == ("b1", True)

@@ -1,11 +1,12 @@
 """Bad experiences with nodes: remembered for a while, and counted until a success."""
 
 from slurm_bridge.scheduler.avoid import Avoided
+from slurm_bridge.scheduler.state import WorkloadStore
 
 
 def test_a_node_is_avoided_for_a_while() -> None:
     """It may be repaired."""
-    avoided = Avoided(seconds=60)
+    avoided = Avoided(WorkloadStore(), seconds=60)
     avoided.add("u", "n1", "no room", 0.0)
     assert avoided.nodes(("u",), 59.0) == {"n1": "no room"}
     assert avoided.nodes(("u",), 60.0) == {}
@@ -13,7 +14,7 @@ def test_a_node_is_avoided_for_a_while() -> None:
 
 def test_what_a_sibling_met_counts_too() -> None:
     """The controller makes another pod of the same kind."""
-    avoided = Avoided()
+    avoided = Avoided(WorkloadStore())
     avoided.add("controller", "n1", "refused", 0.0)
     avoided.add("pod", "n2", "full", 0.0)
     assert avoided.nodes(("pod", "controller"), 1.0) == {"n1": "refused", "n2": "full"}
@@ -22,7 +23,7 @@ def test_what_a_sibling_met_counts_too() -> None:
 
 def test_stumbles_are_counted_until_a_success() -> None:
     """The pause after a failure depends on how many there were before."""
-    avoided = Avoided()
+    avoided = Avoided(WorkloadStore())
     assert [avoided.stumble("u") for _ in range(3)] == [0, 1, 2]
     assert avoided.tries("u") == 3
     avoided.success("u")
@@ -31,7 +32,7 @@ def test_stumbles_are_counted_until_a_success() -> None:
 
 def test_a_success_makes_no_node_good_again() -> None:
     """It was another node that worked."""
-    avoided = Avoided()
+    avoided = Avoided(WorkloadStore())
     avoided.add("u", "n1", "full", 0.0)
     avoided.success("u")
     assert avoided.nodes(("u",), 1.0) == {"n1": "full"}
@@ -39,9 +40,11 @@ def test_a_success_makes_no_node_good_again() -> None:
 
 def test_the_memory_is_bounded_and_forgets_the_oldest() -> None:
     """A crowd of unlucky pods must not fill the process."""
-    avoided = Avoided(most=3)
+    states = WorkloadStore()
+    avoided = Avoided(states, most=3)
     for number in range(5):
         avoided.add(f"u{number}", "n1", "full", 0.0)
         avoided.stumble(f"u{number}")
     assert [bool(avoided.nodes((f"u{number}",), 1.0)) for number in range(5)] == [False, False, True, True, True]
     assert [avoided.tries(f"u{number}") for number in range(5)] == [0, 0, 1, 1, 1]
+    assert [states.find(f"u{number}") is None for number in range(5)] == [True, True, False, False, False]

@@ -1,7 +1,9 @@
 """A workload keeps away from nodes that are held for others, and from nothing else."""
 
 from slurm_bridge.model import names
-from slurm_bridge.scheduler.eviction.hold_table import HIGHEST, HoldTable, NodeHold
+from slurm_bridge.scheduler.eviction.cases import NodeHold
+from slurm_bridge.scheduler.eviction.hold_table import HIGHEST, HoldTable
+from slurm_bridge.scheduler.state import WorkloadStore
 
 
 def hold(uid: str, *nodes: str, priority: int = 10, by: str = "") -> NodeHold:
@@ -11,7 +13,7 @@ def hold(uid: str, *nodes: str, priority: int = 10, by: str = "") -> NodeHold:
 
 def made(*holds: NodeHold) -> HoldTable:
     """All of them."""
-    found = HoldTable()
+    found = HoldTable(WorkloadStore())
     for one in holds:
         found.put(one)
     return found

@@ -19,6 +19,7 @@ from slurm_bridge.runtime.clock import VirtualClock
 from slurm_bridge.scheduler.order import Order
 from slurm_bridge.scheduler.pod_index import PodIndex, alone
 from slurm_bridge.scheduler.queue import AT_ONCE, FORGET, LINE_UP, WOKEN, Filed, WorkQueue
+from slurm_bridge.scheduler.state import WorkloadStore
 from slurm_bridge.scheduler.workload_pods import PodState, WorkloadPods
 from tests.examples import examples
 from tests.unit.hooks.builders import hook, workload
@@ -42,7 +43,7 @@ class QueueMachine(RuleBasedStateMachine):
     @initialize()
     def begin(self) -> None:
         self.clock = VirtualClock()
-        self.queue = WorkQueue(self.clock, lambda uid: uid)
+        self.queue = WorkQueue(WorkloadStore(), self.clock, lambda uid: uid)
         self.places: dict[str, Place] = {}
 
     @rule(uid=UIDS, urgent=st.booleans())
@@ -125,7 +126,7 @@ def clock() -> VirtualClock:
 @pytest.fixture
 def queue(clock: VirtualClock) -> WorkQueue:
     """A queue in the order of the alphabet."""
-    return WorkQueue(clock, lambda uid: uid)
+    return WorkQueue(WorkloadStore(), clock, lambda uid: uid)
 
 
 def drain(queue: WorkQueue, *, room: bool = True) -> list[str]:
@@ -189,7 +190,7 @@ def test_who_lines_up_is_popped_with_its_turn(queue: WorkQueue) -> None:
 def test_a_changed_order_holds_for_those_who_wait_already(clock: VirtualClock) -> None:
     """Every key is asked for anew."""
     sign = [1]
-    queue = WorkQueue(clock, lambda uid: sign[0] * ord(uid))
+    queue = WorkQueue(WorkloadStore(), clock, lambda uid: sign[0] * ord(uid))
     for uid in "abc":
         queue.activate(uid)
     sign[0] = -1
@@ -220,7 +221,7 @@ def lined_up(clock: VirtualClock) -> tuple[PodIndex, WorkQueue]:
     """A queue in the order of the daemon."""
     pod_index, plain = PodIndex(), chain.Chain([], ChainServices(clock=clock))
     order = Order(pod_index, lambda: plain, lambda _crew, *_stands: None)
-    return pod_index, WorkQueue(clock, order.key, order.served)
+    return pod_index, WorkQueue(WorkloadStore(), clock, order.key, order.served)
 
 
 def join(pod_index: PodIndex, queue: WorkQueue, *pods: Pod) -> None:
@@ -290,6 +291,6 @@ def test_an_order_hook_decides_who_is_first(clock: VirtualClock) -> None:
         return None if one is None or one.uid == "unknown" else workload(one)
 
     order = Order(pod_index, lambda: ranked, ranking)
-    queue = WorkQueue(clock, order.key, order.served)
+    queue = WorkQueue(WorkloadStore(), clock, order.key, order.served)
     join(pod_index, queue, pod("aaa", "a", 100), pod("bb", "b"), pod("c", "c"), pod("unknown", "d"))
     assert [uid for uid in drain(queue) if uid != "unknown"] == ["c", "bb", "aaa"]
