@@ -154,7 +154,7 @@ class Owners:
                 problem = f"{found.kind.kind} {found.name} owns itself through other objects"
                 return OwnerChain(links=tuple(links), problem=problem)
             if len(links) >= DEEPEST:
-                return OwnerChain(links=tuple(links), problem=f"more than {DEEPEST} owners above each other")
+                return OwnerChain(links=tuple(links), problem=f"more than {DEEPEST} levels of owners")
             links.append(found)
             met.add(found.object.uid)
             above = found.object.metadata
