@@ -71,12 +71,11 @@ def _roomy(facts: NodeFacts, coming: Iterable[Pod]) -> bool:
             return False
         for name, amount in resources.requests_of(pod).items():
             wanted[name] = wanted.get(name, 0) + units(name, amount)
-    return all(number <= _free(facts, name) for name, number in wanted.items())
-
-
-def _free(facts: NodeFacts, resource: str) -> int:
-    there = units_given(resource, facts.allocatable.get(resource, NOTHING))
-    return there - units(resource, facts.used.get(resource, NOTHING))
+    for name, number in wanted.items():
+        has = units_given(name, facts.allocatable.get(name, NOTHING))
+        if number > has - units(name, facts.used.get(name, NOTHING)):
+            return False
+    return True
 
 
 def wrong(
@@ -86,8 +85,12 @@ def wrong(
 
     `scene` is that of the cluster as it is, for any pod.
     """
-    coming = _coming(pods, nodes)
-    placed = {name: _with(facts[name], there) for name, there in coming.items() if name in facts}
+    coming, placed = _coming(pods, nodes), dict[str, NodeFacts]()
+    for name, there in coming.items():
+        if name in facts:
+            # A pod that counts there already is counted once.
+            every = {pod.uid: pod for pod in (*there, *facts[name].pods)}
+            placed[name] = with_pods(facts[name], every.values())
     together = scene.at(placed)
     return {
         name: said for name, there in coming.items() if (said := _said(together, placed.get(name), there, predicates))
@@ -101,12 +104,6 @@ def _coming(pods: Iterable[Pod], nodes: Mapping[str, str]) -> Mapping[str, Seque
         if pod.uid in nodes:
             coming[nodes[pod.uid]].append(pod)
     return coming
-
-
-def _with(facts: NodeFacts, coming: Sequence[Pod]) -> NodeFacts:
-    """The node with these pods; a pod that counts there already is counted once."""
-    there = {pod.uid: pod for pod in (*coming, *facts.pods)}
-    return with_pods(facts, there.values())
 
 
 def _said(together: Scene, facts: NodeFacts | None, coming: Sequence[Pod], predicates: Predicates) -> Said:

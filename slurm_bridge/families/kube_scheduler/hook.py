@@ -79,7 +79,7 @@ class KubeScheduler:
             self._latest.put(key, (session.snapshot.version, nodes, self._services.clock.now(), found))
         else:
             self._services.finest(functools.partial(found.lines, pod))
-        return Scores(nodes=found.numbers(), tiers=self._tiers, matrix=found.matrix())
+        return Scores(nodes=found.by_name, tiers=self._tiers, matrix=found.shown)
 
     def _lately(self, session: Session, key: bytes, nodes: Nodes) -> Prioritized | None:
         """What was said of an equal pod a moment ago: in a burst the scores of one stand for the next few of them.
@@ -91,7 +91,9 @@ class KubeScheduler:
             return None
         version, before, since, found = known
         fresh = self._services.clock.now() - since < self._options.score_seconds
-        return found if fresh and version == session.snapshot.version and _same(before, nodes) else None
+        # Identity first: a set is compared even with itself name by name.
+        same = version == session.snapshot.version and (before is nodes or before == nodes)
+        return found if fresh and same else None
 
     def verify(self, session: Session, workload: Workload, nodes: Mapping[str, str]) -> Admit | Deny:
         """By what is free now: all pods there count, except the pod itself."""
@@ -138,7 +140,14 @@ class KubeScheduler:
             return Denied(nodes=self._evaluate(session, pod), moving=True)
         known = self._known(session, pod)
         restless = self._restless(session, pod, known)
-        return self._moved(session, pod, known, restless) if restless else self._settled(session, pod, known)
+        if not restless:
+            return self._settled(session, pod, known)
+
+        def asked() -> Denied:
+            said = self._said(session, pod, known, restless)
+            return Denied(nodes=self._evaluate(session, pod, said), moving=True)
+
+        return self._moving.get(session.snapshot.use_version, known, asked)
 
     def _standing(self, session: Session, pod: Pod) -> PodStanding | None:
         """The nodes that such a pod is denied whatever runs, and the rules to ask again; None where all are asked."""
@@ -175,13 +184,6 @@ class KubeScheduler:
             session.snapshot.version, known, lambda: Denied(nodes=self._evaluate(session, pod), moving=False)
         )
 
-    def _moved(self, session: Session, pod: Pod, known: Known, restless: Restless) -> Denied:
-        def asked() -> Denied:
-            said = self._said(session, pod, known, restless)
-            return Denied(nodes=self._evaluate(session, pod, said), moving=True)
-
-        return self._moving.get(session.snapshot.use_version, known, asked)
-
     def _said(self, session: Session, pod: Pod, known: Known, restless: Restless) -> Mapping[str, Failures]:
         seen = self._scene(session, pod, self._options.capacity)
         return self._resting.said(session.snapshot.version, known, seen, restless)
@@ -202,11 +204,6 @@ class KubeScheduler:
         columns = seen.columns
         start = self._services.dice.randrange(len(columns))
         return columns.nodes(selection.some(columns.mask(nodes), enough, start))
-
-
-def _same(one: Nodes, other: Nodes) -> bool:
-    """Identity first: a set is compared even with itself name by name."""
-    return one is other or one == other
 
 
 def _first(ask: Ask) -> Pod:

@@ -78,7 +78,9 @@ class Looking:
         kinds = (Need.REPLICASETS, Need.STATEFULSETS)
         every = (one for need in kinds for one in _all(session, self._needs, need, Controller))
         version = _version(session, self._needs, kinds)
-        return self._controllers.get(version, kinds[0], lambda: _grouped(_controlled(every)))
+        read = ((one.metadata.namespace, selectors.read(one.spec.selector)) for one in every)
+        selecting = ((namespace, selector) for namespace, selector in read if selector)
+        return self._controllers.get(version, kinds[0], lambda: _grouped(selecting))
 
     def _limits_now(self, session: Session) -> _Limits:
         every = _all(session, self._needs, Need.CSINODES, CsiNode)
@@ -95,13 +97,6 @@ def _all(session: Session, needs: frozenset[Need], need: Need, kind: type[T]) ->
 def _version(session: Session, needs: frozenset[Need], kinds: Iterable[Need]) -> int:
     """Each version only grows, so their sum moves when one of them does."""
     return sum(session.view(need).version for need in kinds if need in needs)
-
-
-def _controlled(every: Iterable[Controller]) -> Iterator[tuple[str, tuple[Requirement, ...]]]:
-    for one in every:
-        selector = selectors.read(one.spec.selector)
-        if selector:
-            yield one.metadata.namespace, selector
 
 
 def _grouped(pairs: Iterable[tuple[str, V]]) -> Mapping[str, Sequence[V]]:

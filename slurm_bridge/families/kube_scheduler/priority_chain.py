@@ -68,7 +68,10 @@ class Prioritizer:
         #: By identity of the sets, which the answers hold.
         self._known: VersionCache[tuple[bytes, int], tuple[Nodes, Prioritized]] = VersionCache(MOST_SHAPES)
         self._kept = ScoreCache(MOST_KEPT)
-        _unique(self.configs)
+        names = [config.name for config in self.configs]
+        twice = sorted({name for name in names if names.count(name) > 1})
+        if twice:
+            raise BadPriority("\n".join(f"priority {name}: is configured twice" for name in twice))
 
     @property
     def needs(self) -> frozenset[Need]:
@@ -102,7 +105,11 @@ class Prioritizer:
         else:
             found = self._remembered(scene, session, nodes, key)
         if extended:
-            found = _put_together(scene, mask, [*found.rows, *(_outside(scene, one) for one in extended)])
+            rows = [
+                Scored(name=one.name, weight=one.weight, values=matrix.by_row(scene.columns, one.scores))
+                for one in extended
+            ]
+            found = _put_together(scene, mask, [*found.rows, *rows])
         self._finest(lambda: found.lines(scene.pod))
         return found
 
@@ -175,14 +182,3 @@ def _rows(
 def _put_together(scene: Scene, mask: Mask, rows: Sequence[Scored]) -> Prioritized:
     combined = matrix.combine(rows, len(scene.columns))
     return Prioritized(columns=scene.columns, nodes=mask, rows=tuple(rows), combined=combined)
-
-
-def _outside(scene: Scene, said: Extended) -> Scored:
-    return Scored(name=said.name, weight=said.weight, values=matrix.by_row(scene.columns, said.scores))
-
-
-def _unique(configs: Sequence[PriorityConfig]) -> None:
-    names = [config.name for config in configs]
-    twice = sorted({name for name in names if names.count(name) > 1})
-    if twice:
-        raise BadPriority("\n".join(f"priority {name}: is configured twice" for name in twice))

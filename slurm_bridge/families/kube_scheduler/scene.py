@@ -5,8 +5,7 @@ preemption, the check of an allocation), only those nodes are judged whose pods 
 """
 
 import dataclasses
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from fractions import Fraction
+from collections.abc import Callable, Iterable, Mapping, Sequence
 
 from slurm_bridge.cluster.columns import Mask, NodeColumns
 from slurm_bridge.cluster.facts import NOTHING, Amounts, NodeFacts
@@ -82,20 +81,13 @@ def with_pods(facts: NodeFacts, pods: Iterable[Pod]) -> NodeFacts:
     """The node as if exactly these pods were on it."""
     now = tuple(pods)
     before, after = {pod.uid: pod for pod in facts.pods}, {pod.uid: pod for pod in now}
+    gone = [(-1, pod) for uid, pod in before.items() if uid not in after]
+    came = [(1, pod) for uid, pod in after.items() if uid not in before]
     used = dict(facts.used)
-    for sign, some in ((-1, _missing(before, after)), (1, _missing(after, before))):
-        for pod in some:
-            _count(used, pod, sign)
+    for sign, pod in (*gone, *came):
+        for name, amount in _requests_of(pod).items():
+            used[name] = used.get(name, NOTHING) + sign * amount
     return dataclasses.replace(facts, pods=now, used=used)
-
-
-def _missing(some: Mapping[str, Pod], others: Mapping[str, Pod]) -> Iterator[Pod]:
-    return (pod for uid, pod in some.items() if uid not in others)
-
-
-def _count(used: dict[str, Fraction], pod: Pod, sign: int) -> None:
-    for name, amount in _requests_of(pod).items():
-        used[name] = used.get(name, NOTHING) + sign * amount
 
 
 def _requests_of(pod: Pod) -> Amounts:

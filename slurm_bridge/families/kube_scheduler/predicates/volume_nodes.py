@@ -2,7 +2,7 @@
 
 import collections
 import functools
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator
 
 import numpy as np
 
@@ -37,7 +37,7 @@ def volume_binding(scene: Scene) -> Failures:
         return failing(everywhere, reasons.UNBOUND)
     return (
         *failing(
-            everywhere & ~_all(scene.columns, (_reached(scene.columns, one) for one in found.bound)),
+            everywhere & ~_all(scene.columns, (selection.reaching(scene.columns, one) for one in found.bound)),
             reasons.VOLUME_NODE,
         ),
         *failing(everywhere & ~_all(scene.columns, _found_or_made(scene, found.waiting)), reasons.VOLUME_BIND),
@@ -73,13 +73,6 @@ def _all(columns: NodeColumns, masks: Iterable[Mask]) -> Mask:
     return functools.reduce(np.logical_and, masks, columns.present)
 
 
-def _reached(columns: NodeColumns, volume: Volume) -> Mask:
-    reach = volume.spec.node_affinity
-    if reach is None or reach.required is None:
-        return columns.present
-    return selection.selected(columns, reach.required)
-
-
 def _found_or_made(scene: Scene, waiting: tuple[Claim, ...]) -> Iterator[Mask]:
     """Of claims that could take the same volumes, the one that asks for most chooses first."""
     ordered = sorted(waiting, key=claims.size, reverse=True)
@@ -95,20 +88,16 @@ def _found_or_made(scene: Scene, waiting: tuple[Claim, ...]) -> Iterator[Mask]:
 def _reaching(columns: NodeColumns, free: Iterable[Volume]) -> Whole:
     """How many of these volumes each node reaches. Those of one node each are looked up by its label, all at once."""
     count = np.zeros(len(columns), np.int64)
-    local: dict[str, collections.Counter[str]] = {}
+    local: dict[str, collections.Counter[str | None]] = {}
     for volume in free:
         place = claims.place(volume)
         if place is None:
-            count += _reached(columns, volume)
+            count += selection.reaching(columns, volume)
         else:
             local.setdefault(place.key, collections.Counter()).update(set(place.values))
     for key, often in local.items():
-        count += columns.label(key).whole(functools.partial(_often, often))
+        count += columns.label(key).whole(often.__getitem__)
     return count
-
-
-def _often(often: Mapping[str, int], value: str | None) -> int:
-    return often.get(value, 0) if value is not None else 0
 
 
 def _made(scene: Scene, claim: Claim) -> Mask:

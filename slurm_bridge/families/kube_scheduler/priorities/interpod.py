@@ -13,7 +13,7 @@ from slurm_bridge.cluster.columns import Mask, NodeColumns, Whole
 from slurm_bridge.cluster.columns.coded import HOLE
 from slurm_bridge.cluster.rules import neighbours
 from slurm_bridge.families.kube_scheduler import neighbour_terms
-from slurm_bridge.families.kube_scheduler.predicates import matches
+from slurm_bridge.families.kube_scheduler.predicates import attributes
 from slurm_bridge.families.kube_scheduler.priorities import numbers
 from slurm_bridge.families.kube_scheduler.scene import Scene
 from slurm_bridge.model.pod import Pod
@@ -42,7 +42,7 @@ def interpod(hard_weight: int) -> Callable[[Scene], Whole | None]:
         keys = neighbour_terms.of_interest(scene, [(found, about) for _, _, found, about in said])
         for columns, counted, found, about in said:
             for wish in own:
-                meant = matches.meant(columns.pods, wish.term, scene.lookup.namespace_labels)
+                meant = attributes.meant(columns.pods, wish.term, scene.lookup.namespace_labels)
                 worth.add(wish.term.topology_key, columns, counted, np.where(meant, wish.weight, 0))
             for key in keys:
                 if key in about:

@@ -13,7 +13,7 @@ from slurm_bridge.cluster.rules import taints
 from slurm_bridge.families.kube_scheduler.priorities import numbers
 from slurm_bridge.families.kube_scheduler.scene import Scene
 from slurm_bridge.model.node import Node, Taint
-from slurm_bridge.model.pod import Pod, Toleration
+from slurm_bridge.model.pod import Toleration
 from slurm_bridge.runtime import written
 
 #: What a node without a preference says; also the score of every node where nothing is preferred.
@@ -91,10 +91,14 @@ def prefer_avoid(maximum: int) -> Callable[[Scene], Whole]:
     """Nothing where the node's owner would rather not have the pods of this pod's controller."""
 
     def rated(scene: Scene) -> Whole:
-        controller = _controller(scene.pod)
+        owners = scene.pod.metadata.owner_references
+        kinds = ((one.kind, one.uid) for one in owners if one.controller and one.kind in AVOIDABLE)
+        controller = next(kinds, None)
         if controller is None:
             return numbers.constant(len(scene.columns), maximum)
-        avoided = scene.columns.of_node("kube avoided controllers", _avoided)
+        avoided = scene.columns.of_node(
+            "kube avoided controllers", lambda node: _listed(node.metadata.annotations.get(PREFER_AVOID, ""))
+        )
         return np.where(avoided.where(lambda listed: controller in listed), 0, maximum).astype(np.int64)
 
     return rated
@@ -113,15 +117,6 @@ def _soft(node: Node) -> tuple[Taint, ...]:
 
 def _untolerated(soft: tuple[Taint, ...], tolerations: tuple[Toleration, ...]) -> int:
     return sum(not any(taints.tolerates(toleration, taint) for toleration in tolerations) for taint in soft)
-
-
-def _controller(pod: Pod) -> tuple[str, str] | None:
-    owners = pod.metadata.owner_references
-    return next(((one.kind, one.uid) for one in owners if one.controller and one.kind in AVOIDABLE), None)
-
-
-def _avoided(node: Node) -> Controllers:
-    return _listed(node.metadata.annotations.get(PREFER_AVOID, ""))
 
 
 @functools.lru_cache(maxsize=1024)

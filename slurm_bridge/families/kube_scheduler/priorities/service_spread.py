@@ -7,7 +7,7 @@ import numpy as np
 
 from slurm_bridge.cluster import selection
 from slurm_bridge.cluster.columns import Coded, Mask, PodColumns, QuestionCache, Whole
-from slurm_bridge.families.kube_scheduler.predicates import attributes, matches
+from slurm_bridge.families.kube_scheduler.predicates import attributes
 from slurm_bridge.families.kube_scheduler.priorities import numbers
 from slurm_bridge.families.kube_scheduler.scene import Scene
 from slurm_bridge.model import selectors
@@ -81,7 +81,7 @@ class Kinds:
 
 
 def _counted(pods: PodColumns, home: str, every: Selector) -> Whole:
-    here = matches.in_namespaces(pods, lambda namespace: namespace == home)
+    here = attributes.in_namespaces(pods, lambda namespace: namespace == home)
     return pods.count(here & selection.all_met(pods, every) & staying(pods))
 
 

@@ -1,7 +1,7 @@
 """The priorities by name, and how configuration makes them; sites add theirs by the entry point group `GROUP`."""
 
 import importlib.metadata
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from typing import Annotated, Any, Literal, Self, TypeVar
 
 import pydantic
@@ -119,11 +119,11 @@ def _mapped(rate: Any) -> Made:
 
 def _scored(rate: Any, *, reverse: bool = False) -> Made:
     """Raw counts that are brought to the scale."""
-    return Made(Scale, lambda given: _normalized(rate, given.scale, reverse=reverse))
 
+    def make(given: Scale) -> Style:
+        return Style(map=ColumnMap(rate, by_row=True), reduce=numbers.normalize(given.scale, reverse=reverse))
 
-def _normalized(rate: Any, scale: int, *, reverse: bool) -> Style:
-    return Style(map=ColumnMap(rate, by_row=True), reduce=numbers.normalize(scale, reverse=reverse))
+    return Made(Scale, make)
 
 
 def _of_scale(make: Callable[[int], Any]) -> Made:
@@ -197,9 +197,12 @@ def configured(
     """A priority by its name; raises BadPriority, which names it and says what is wrong."""
     offered = _offered(name, packages.offered(GROUP) if installed is None else installed)
     try:
-        made = _built(offered, args or {})
+        builder: Builder = offered.load() if isinstance(offered, importlib.metadata.EntryPoint) else offered
+        model = getattr(builder, "Options", None)
+        made = builder(args or {}) if model is None else builder(model.model_validate(dict(args or {})))
     except pydantic.ValidationError as error:
-        raise BadPriority("\n".join(_wrong(name, error))) from error
+        rows = [(".".join(["args", *map(str, row["loc"])]), row["msg"]) for row in error.errors()]
+        raise BadPriority("\n".join(f"priority {name}: {place}: {words}" for place, words in rows)) from error
     except Exception as error:  # foreign code: whatever its import or constructor raises makes only it unusable
         raise BadPriority(f"priority {name}: cannot be built: {type(error).__name__}: {error}") from error
     about = getattr(made, "about", "")
@@ -226,15 +229,3 @@ def _offered(name: str, installed: Mapping[str, Any]) -> Any:
         every = ", ".join(sorted({*PRIORITIES, *installed}))
         raise BadPriority(f"priority {name}: neither built in nor installed (group {GROUP}); there are {every}")
     return installed[name]
-
-
-def _built(offered: Any, args: Mapping[str, Any]) -> object:
-    builder: Builder = offered.load() if isinstance(offered, importlib.metadata.EntryPoint) else offered
-    model = getattr(builder, "Options", None)
-    return builder(args if model is None else model.model_validate(dict(args)))
-
-
-def _wrong(name: str, error: pydantic.ValidationError) -> Iterator[str]:
-    for row in error.errors():
-        place = ".".join(["args", *map(str, row["loc"])])
-        yield f"priority {name}: {place}: {row['msg']}"

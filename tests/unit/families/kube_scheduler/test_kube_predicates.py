@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from slurm_bridge.families.kube_scheduler.options import STANDARD_PREDICATES
-from slurm_bridge.families.kube_scheduler.predicates import reasons, resources, standard
+from slurm_bridge.families.kube_scheduler.predicates import reasons, standard
 from slurm_bridge.families.kube_scheduler.predicates.base import BadPredicate
 from slurm_bridge.model.node import Taint
 from slurm_bridge.model.pod import Container, ContainerPort, Toleration
@@ -55,11 +55,6 @@ def test_ignored_resources_are_not_looked_at() -> None:
     assert said("PodFitsResources", at, ignored_resources=["example.com/x"]) == {}
     assert said("GeneralPredicates", at, ignored_resources=["example.com/x"]) == {}
     assert said("GeneralPredicates", at) == {"a": ("Insufficient example.com/x",)}
-
-
-def test_shortages_of_a_node_that_is_not_judged() -> None:
-    """There is nothing to tell of it."""
-    assert resources.shortages(wants(cpu=5), "elsewhere") == ()
 
 
 def test_a_general_failure_tells_everything() -> None:

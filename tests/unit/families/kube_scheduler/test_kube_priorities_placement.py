@@ -342,4 +342,4 @@ def test_a_node_that_went_leaves_no_score_behind() -> None:
     snapshot = keeper.snapshot()
     found = run(Prioritizer([table.configured(name) for name in ("Equal", "SelectorSpread")]), snapshot)
     assert by_name(found) == {"a": 11, "c": 11}
-    assert dict(found.matrix().rows[0].scores) == {"a": 1, "c": 1}
+    assert dict(found.shown.rows[0].scores) == {"a": 1, "c": 1}
