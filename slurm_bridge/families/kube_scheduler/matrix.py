@@ -98,11 +98,6 @@ def combine(rows: Sequence[Scored], length: int) -> Whole:
     return numbers.constant(length, flat) if total is None else np.add(total, flat)
 
 
-def unrated(columns: NodeColumns, nodes: Mask) -> Prioritized:
-    """No priority was asked: all nodes are equal."""
-    return Prioritized(columns=columns, nodes=nodes, rows=(), combined=numbers.constant(len(columns), UNRATED))
-
-
 def by_row(columns: NodeColumns, scores: Mapping[str, int]) -> Whole:
     """Scores by name as a column; a node without one has 0, and names that are no nodes are left out."""
     values = np.zeros(len(columns), np.int64)

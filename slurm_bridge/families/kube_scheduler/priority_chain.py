@@ -7,9 +7,9 @@ from slurm_bridge.cluster.columns import Mask
 from slurm_bridge.cluster.memo import VersionCache
 from slurm_bridge.families.kube_scheduler import matrix, single
 from slurm_bridge.families.kube_scheduler.kept import Carried, ScoreCache
-from slurm_bridge.families.kube_scheduler.matrix import Prioritized, Scored
+from slurm_bridge.families.kube_scheduler.matrix import UNRATED, Prioritized, Scored
 from slurm_bridge.families.kube_scheduler.options import KubeSchedulerOptions
-from slurm_bridge.families.kube_scheduler.priorities import table
+from slurm_bridge.families.kube_scheduler.priorities import numbers, table
 from slurm_bridge.families.kube_scheduler.priorities.rule import BadPriority, PriorityConfig
 from slurm_bridge.families.kube_scheduler.scene import Scene
 from slurm_bridge.families.kube_scheduler.single import PriorityFailure
@@ -99,7 +99,8 @@ class Prioritizer:
         """
         mask = scene.columns.mask(nodes)
         if not self.configs and not extended:
-            return matrix.unrated(scene.columns, mask)
+            equal = numbers.constant(len(scene.columns), UNRATED)
+            return Prioritized(columns=scene.columns, nodes=mask, rows=(), combined=equal)
         if self._own:
             found = self._with_own(scene, session, nodes, key)
         else:

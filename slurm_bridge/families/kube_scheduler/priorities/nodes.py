@@ -13,7 +13,6 @@ from slurm_bridge.cluster.rules import taints
 from slurm_bridge.families.kube_scheduler.priorities import numbers
 from slurm_bridge.families.kube_scheduler.scene import Scene
 from slurm_bridge.model.node import Node, Taint
-from slurm_bridge.model.pod import Toleration
 from slurm_bridge.runtime import written
 
 #: What a node without a preference says; also the score of every node where nothing is preferred.
@@ -75,7 +74,11 @@ def taint_toleration(scene: Scene) -> Whole:
     tainted = scene.columns.of_node("kube soft taints", _soft)
     if not any(tainted.values):
         return numbers.constant(len(scene.columns), 0)
-    return tainted.whole(lambda soft: _untolerated(soft, tolerations))
+
+    def untolerated(soft: tuple[Taint, ...]) -> int:
+        return sum(not any(taints.tolerates(toleration, taint) for toleration in tolerations) for taint in soft)
+
+    return tainted.whole(untolerated)
 
 
 def node_label(label: str, maximum: int, *, presence: bool) -> Callable[[Scene], Whole]:
@@ -113,10 +116,6 @@ def _holds(nodes: NodeColumns, preference: Mapping[str, Any]) -> Mask:
 
 def _soft(node: Node) -> tuple[Taint, ...]:
     return tuple(taint for taint in node.spec.taints if taint.effect == SOFT)
-
-
-def _untolerated(soft: tuple[Taint, ...], tolerations: tuple[Toleration, ...]) -> int:
-    return sum(not any(taints.tolerates(toleration, taint) for toleration in tolerations) for taint in soft)
 
 
 @functools.lru_cache(maxsize=1024)

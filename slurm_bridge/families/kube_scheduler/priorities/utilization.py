@@ -38,8 +38,14 @@ def by_shape(shape: UtilizationShape) -> Callable[[Scene], Whole]:
     """What the shape says of the utilization; more than there is counts as full."""
     values = shape.table()
 
+    def percent(requested: Whole, capacity: Whole) -> Whole:
+        room = np.maximum(capacity - requested, 0)
+        # Rounded up.
+        found: Whole = values[FULL - room * FULL // np.maximum(capacity, 1)]
+        return found
+
     def rated(scene: Scene) -> Whole:
-        return _both(scene, lambda requested, capacity: values[_utilization(requested, capacity)])
+        return _both(scene, percent)
 
     return rated
 
@@ -79,13 +85,6 @@ def _left(requested: Whole, capacity: Whole) -> Whole:
 def _taken(requested: Whole, capacity: Whole) -> Whole:
     fitting = np.where(requested > capacity, 0, requested)
     return numbers.shares(fitting * MOST, capacity)
-
-
-def _utilization(requested: Whole, capacity: Whole) -> Whole:
-    """In percent, rounded up."""
-    room = np.maximum(capacity - requested, 0)
-    percent: Whole = FULL - room * FULL // np.maximum(capacity, 1)
-    return percent
 
 
 def _share(requested: Whole, capacity: Whole) -> Shares:
