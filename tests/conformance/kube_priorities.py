@@ -152,7 +152,7 @@ OF_TEN: Mapping[str, Operation] = {
 OF_HUNDRED: Mapping[str, Operation] = {
     "LeastAllocated": _rated("LeastAllocated", _resources),
     "MostAllocated": _rated("MostAllocated", _resources),
-    "BalancedAllocation": _rated("BalancedAllocation", _resources),
+    "BalancedAllocation": _rated("BalancedAllocationState", _resources),
     "RequestedToCapacityRatio": _rated("RequestedToCapacityRatio", _points(100)),
     "validate_resources": _validate_resources,
 }

@@ -170,6 +170,7 @@ PRIORITIES: Mapping[str, Made] = {
     "LeastAllocated": _of_resources(allocation.least_allocated),
     "MostAllocated": _of_resources(allocation.most_allocated),
     "BalancedAllocation": _of_resources(allocation.balanced),
+    "BalancedAllocationState": _of_resources(allocation.balanced_state),
     "RequestedToCapacityRatio": Made(ShapeArguments, _by_shape),
     "NodeAffinity": _scored(nodes.node_affinity),
     "TaintToleration": _scored(nodes.taint_toleration, reverse=True),
