@@ -11,8 +11,9 @@ from slurm_bridge.model.pod import Pod, PodTerm
 #: So many pods are remembered with their keys; a key is about as long as the part of the manifest that it stands for.
 MOST_PODS = 4096
 
-#: Volumes that every node can give; the one with the service account's token has another name in every pod.
-_ANYWHERE = frozenset({"configMap", "downwardAPI", "emptyDir", "gitRepo", "hostPath", "image", "projected", "secret"})
+#: Volumes that every node can give; the one with the service account's token has another name in every pod. Images are
+#: not among them: some nodes have them already.
+_ANYWHERE = frozenset({"configMap", "downwardAPI", "emptyDir", "gitRepo", "hostPath", "projected", "secret"})
 
 _keys: Recent[int, tuple[Pod, bytes]] = Recent(MOST_PODS)
 
@@ -37,7 +38,7 @@ def key(pod: Pod) -> bytes:
 
 
 def _volumes(pod: Pod) -> Iterator[PodTerm]:
-    """Those that tie a pod to nodes; a claim that is made for this pod alone bears its name."""
+    """Those that matter where the pod comes; a claim that is made for this pod alone bears its name."""
     for volume in pod.spec.volumes:
         if "ephemeral" in volume:
             yield {"claim": f"{pod.metadata.name}-{volume.get('name', '')}"}
