@@ -16,10 +16,6 @@ _MIB = 2**20
 
 #: Less is pulled in no time, and more makes no difference.
 LEAST, MOST = 23 * _MIB, 1000 * _MIB
-
-#: From this scale on every image of the pod counts, and the most is that much for each container.
-NEWER = 100
-
 #: Of so many images it is remembered where they are; at twenty thousand nodes that is ten megabytes.
 MOST_IMAGES = 64
 
@@ -44,7 +40,7 @@ def image_locality(maximum: int) -> Callable[[Scene], Whole]:
         nodes = scene.columns
         held, spec = nodes.of_node("kube images", _held), scene.pod.spec
         wanted, most = tuple(one.image for one in spec.containers), MOST
-        if maximum >= NEWER:
+        if maximum >= numbers.NEWER:
             wanted, most = wanted + _further(spec), MOST * max(1, len(spec.containers) + len(spec.init_containers))
         before = known.get((wanted, most))
         if before is None or before[0] is not held or before[1] is not nodes.present:

@@ -2,21 +2,24 @@
 
 import functools
 from collections.abc import Callable, Mapping
-from typing import Any, Final
+from typing import Final
 
 import msgspec
 import numpy as np
 
 from slurm_bridge.cluster import selection
-from slurm_bridge.cluster.columns import Mask, NodeColumns, Whole
+from slurm_bridge.cluster.columns import Whole
 from slurm_bridge.cluster.rules import taints
 from slurm_bridge.families.kube_scheduler.priorities import numbers
+from slurm_bridge.families.kube_scheduler.priorities.numbers import NEWER
 from slurm_bridge.families.kube_scheduler.scene import Scene
 from slurm_bridge.model.node import Node, Taint
 from slurm_bridge.runtime import written
 
 #: What a node without a preference says; also the score of every node where nothing is preferred.
 EQUAL = 1
+
+PREFERRED = "preferredDuringSchedulingIgnoredDuringExecution"
 
 #: The effect of a taint that is only a wish.
 SOFT = "PreferNoSchedule"
@@ -55,17 +58,25 @@ def equal(scene: Scene) -> Whole:
     return numbers.constant(len(scene.columns), EQUAL)
 
 
-def node_affinity(scene: Scene) -> Whole:
-    """The weights of all preferences that hold on a node."""
-    total = numbers.constant(len(scene.columns), 0)
-    pod = scene.pod
-    affinity = (pod.spec.affinity or {}).get("nodeAffinity")
-    written = affinity.get("preferredDuringSchedulingIgnoredDuringExecution") if isinstance(affinity, Mapping) else None
-    for weight, preference in [
-        (int(row["weight"]), row.get("preference") or {}) for row in written or () if row.get("weight")
-    ]:
-        total = total + weight * _holds(scene.columns, preference)
-    return total
+def node_affinity(maximum: int) -> Callable[[Scene], Whole]:
+    """The weights of all preferences that hold on a node; one without conditions does on the scale to 10 only."""
+
+    def rated(scene: Scene) -> Whole:
+        total = numbers.constant(len(scene.columns), 0)
+        affinity = (scene.pod.spec.affinity or {}).get("nodeAffinity")
+        written = affinity.get(PREFERRED) if isinstance(affinity, Mapping) else None
+        for row in written or ():
+            preference = row.get("preference") or {}
+            if not row.get("weight"):
+                continue
+            if preference.get("matchExpressions") or preference.get("matchFields"):
+                holding = selection.selected(scene.columns, {"nodeSelectorTerms": (preference,)})
+                total = total + int(row["weight"]) * holding
+            elif maximum < NEWER:
+                total = total + int(row["weight"]) * scene.columns.present
+        return total
+
+    return rated
 
 
 def taint_toleration(scene: Scene) -> Whole:
@@ -105,13 +116,6 @@ def prefer_avoid(maximum: int) -> Callable[[Scene], Whole]:
         return np.where(avoided.where(lambda listed: controller in listed), 0, maximum).astype(np.int64)
 
     return rated
-
-
-def _holds(nodes: NodeColumns, preference: Mapping[str, Any]) -> Mask:
-    """Where a preference holds; unlike a required term, one without conditions holds everywhere."""
-    if not preference.get("matchExpressions") and not preference.get("matchFields"):
-        return nodes.present
-    return selection.selected(nodes, {"nodeSelectorTerms": (preference,)})
 
 
 def _soft(node: Node) -> tuple[Taint, ...]:

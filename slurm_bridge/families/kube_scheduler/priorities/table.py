@@ -126,6 +126,10 @@ def _scored(rate: Any, *, reverse: bool = False) -> Made:
     return Made(Scale, make)
 
 
+def _node_affinity(given: Scale) -> Style:
+    return Style(map=ColumnMap(nodes.node_affinity(given.scale), by_row=True), reduce=numbers.normalize(given.scale))
+
+
 def _of_scale(make: Callable[[int], Any]) -> Made:
     return Made(Scale, lambda given: Style(map=ColumnMap(make(given.scale))))
 
@@ -172,7 +176,7 @@ PRIORITIES: Mapping[str, Made] = {
     "BalancedAllocation": _of_resources(allocation.balanced),
     "BalancedAllocationState": _of_resources(allocation.balanced_state),
     "RequestedToCapacityRatio": Made(ShapeArguments, _by_shape),
-    "NodeAffinity": _scored(nodes.node_affinity),
+    "NodeAffinity": Made(Scale, _node_affinity),
     "TaintToleration": _scored(nodes.taint_toleration, reverse=True),
     "ImageLocality": _of_scale(images.image_locality),
     "NodePreferAvoidPods": _of_scale(nodes.prefer_avoid),

@@ -62,6 +62,18 @@ def test_a_preference_for_a_name_is_a_preference() -> None:
     assert rated("NodeAffinity", [machine("a"), machine("b")], pod) == {"a": 0, "b": 10}
 
 
+@pytest.mark.parametrize(
+    ("scale", "expected"), [(10, {"a": 10, "b": 9}), (100, {"a": 100, "b": 0})], ids=["older", "as 1.36"]
+)
+def test_a_preference_without_conditions(scale: int, expected: dict[str, int]) -> None:
+    """It holds everywhere for policies of older releases, and nowhere for kube-scheduler 1.36."""
+    named = {"matchExpressions": [{"key": "zone", "operator": "In", "values": ["x"]}]}
+    wishes = [{"weight": 99, "preference": {}}, {"weight": 99}, {"weight": 2, "preference": named}]
+    pod = asking(affinity={"nodeAffinity": {PREFERRED: wishes}})
+    nodes = [machine("a", labels={"zone": "x"}), machine("b")]
+    assert rated("NodeAffinity", nodes, pod, args={"scale": scale}) == expected
+
+
 def test_scores_reach_to_a_hundred_on_the_newer_scale() -> None:
     """Every priority that normalises has both."""
     soft = Taint(key="old", effect="PreferNoSchedule")
