@@ -197,11 +197,14 @@ class KubeScheduler:
         return scene(session.snapshot, pod, capacity=capacity, lookup=self._looking.at(session))
 
     def _rated(self, seen: Scene, nodes: Nodes) -> Nodes:
-        """All, or as many as are enough, others each time."""
-        enough = selection.num_feasible_nodes(self._options.percentage_of_nodes, len(nodes))
+        """All, or as many as are enough, others each time. What is enough follows from how many nodes there are.
+
+        Which of them fit is known of all: columns are filtered as a whole, and to stop early would save nothing.
+        """
+        columns = seen.columns
+        enough = selection.num_feasible_nodes(self._options.percentage_of_nodes, int(columns.present.sum()))
         if enough >= len(nodes):
             return nodes
-        columns = seen.columns
         start = self._services.dice.randrange(len(columns))
         return columns.nodes(selection.some(columns.mask(nodes), enough, start))
 
