@@ -105,8 +105,8 @@ class KubeSchedulerOptions(pydantic.BaseModel, frozen=True, extra="forbid", use_
     """What resources are compared with: all that a node has (what is in use is a matter of Slurm's queue), or what is
     free now."""
     percentage_of_nodes: Annotated[int, pydantic.Field(ge=0, le=100)] = 100
-    """How many nodes that fit are rated, in percent of all nodes, at least 100; 0: 50 % less 1 % for every 125 nodes, but
-    5 % at least."""
+    """How many nodes that fit are rated, in percent of all nodes, at least 100; 0: 50 % less 1 % for every 125 nodes,
+    but 5 % at least."""
     tiers: Annotated[int, pydantic.Field(ge=1, le=10)] = 3
     """In how many steps all nodes that fit are offered to Slurm, the best first; 1: all at once."""
     first_tier: Annotated[int, pydantic.Field(ge=1)] | None = None

@@ -48,12 +48,13 @@ def pick(candidates: Mapping[str, Victims]) -> str | None:
     return min(candidates, key=lambda node: cost(candidates[node]), default=None)
 
 
-def cost(victims: Victims) -> tuple[int, ...]:
-    """Compared from left to right; a node without victims costs least of all."""
+def cost(victims: Victims) -> tuple[float, ...]:
+    """Compared from left to right; a node without victims costs least of all, and late starts cost less."""
     priorities = [priority_of(pod) for pod in victims.pods]
     if not priorities:
         return ()
-    return victims.violations, max(priorities), sum(one + LIFT for one in priorities), len(priorities)
+    lifted, started = sum(one + LIFT for one in priorities), parties.first_start(victims.pods)
+    return victims.violations, max(priorities), lifted, len(priorities), -started
 
 
 def extended(candidates: Mapping[str, Victims], extenders: Iterable[Extender]) -> Mapping[str, Victims]:
