@@ -15,13 +15,13 @@ from slurm_bridge.families.kube_scheduler.scene import Scene
 from slurm_bridge.model.selectors import Requirement
 from slurm_bridge.model.storage import Claim, Volume
 
-#: Labels by which a volume says where it is, and a node too; a volume can be in several zones.
-ZONES = (
-    "topology.kubernetes.io/zone",
-    "topology.kubernetes.io/region",
-    "failure-domain.beta.kubernetes.io/zone",
-    "failure-domain.beta.kubernetes.io/region",
-)
+#: Labels by which a volume says where it is, and a node too; a volume can be in several zones. A node that has not the
+#: older label of a volume is compared by the newer one.
+NEWER = {
+    "failure-domain.beta.kubernetes.io/zone": "topology.kubernetes.io/zone",
+    "failure-domain.beta.kubernetes.io/region": "topology.kubernetes.io/region",
+}
+ZONES = (*NEWER.values(), *NEWER)
 _BETWEEN_ZONES = "__"
 
 
@@ -56,8 +56,16 @@ def volume_zone(scene: Scene) -> Failures:
         np.logical_or,
         (selection.meets(columns.label(key), columns.present, Requirement(key, "Exists")) for key in ZONES),
     )
-    met = _all(columns, (selection.meets(columns.label(one.key), columns.present, one) for one in wanted))
-    return failing(somewhere & ~met, reasons.VOLUME_ZONE)
+    return failing(somewhere & ~_all(columns, (_within(columns, one) for one in wanted)), reasons.VOLUME_ZONE)
+
+
+def _within(columns: NodeColumns, wanted: Requirement) -> Mask:
+    met = selection.meets(columns.label(wanted.key), columns.present, wanted)
+    newer = NEWER.get(wanted.key)
+    if newer is None:
+        return met
+    unlabelled = columns.label(wanted.key).among((None,))
+    return met | (unlabelled & selection.meets(columns.label(newer), columns.present, wanted))
 
 
 def _zones(bound: Iterable[Volume]) -> Iterator[Requirement]:
