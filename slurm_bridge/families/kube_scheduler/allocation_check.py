@@ -16,7 +16,6 @@ from slurm_bridge.cluster.columns.coded import units, units_given
 from slurm_bridge.cluster.facts import NOTHING, NodeFacts
 from slurm_bridge.families.kube_scheduler import classes, filters
 from slurm_bridge.families.kube_scheduler.filters import Predicates, Said
-from slurm_bridge.families.kube_scheduler.predicates import resources as room
 from slurm_bridge.families.kube_scheduler.predicates.base import Predicate
 from slurm_bridge.families.kube_scheduler.scene import Scene, with_pods
 from slurm_bridge.model.pod import Pod
@@ -60,12 +59,12 @@ def stands(seen: Scene, facts: _Facts, pods: Iterable[Pod], nodes: Mapping[str, 
 
 
 def _roomy(facts: NodeFacts, coming: Iterable[Pod]) -> bool:
-    """Every pod gets what it asks for, and no amount is exceeded that all pods are compared by.
+    """Every pod gets what it asks for.
 
     Counted as columns count, each pod by itself: amounts that are rounded up together would be less.
     """
     there = {pod.uid for pod in facts.pods}
-    wanted = dict.fromkeys(room.FIRST, 0)
+    wanted = dict[str, int]()
     for pod in coming:
         if pod.uid in there:
             return False
@@ -73,7 +72,7 @@ def _roomy(facts: NodeFacts, coming: Iterable[Pod]) -> bool:
             wanted[name] = wanted.get(name, 0) + units(name, amount)
     for name, number in wanted.items():
         has = units_given(name, facts.allocatable.get(name, NOTHING))
-        if number > has - units(name, facts.used.get(name, NOTHING)):
+        if number and number > has - units(name, facts.used.get(name, NOTHING)):
             return False
     return True
 

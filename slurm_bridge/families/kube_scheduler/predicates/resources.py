@@ -13,7 +13,7 @@ from slurm_bridge.translate import resources
 
 PODS = "pods"
 
-#: What every pod is compared by, asked for or not; in this order shortages are told, all others follow by name.
+#: In this order shortages are told, all others follow by name.
 FIRST = (PODS, "cpu", "memory", "ephemeral-storage")
 
 
@@ -42,11 +42,8 @@ def build(args: Mapping[str, Any]) -> PredicateRule:
 def wanted(scene: Scene, ignored: frozenset[str]) -> Mapping[str, int]:
     """What is compared, in the order in which it is told.
 
-    A pod that asks for something at all is kept from nodes that have given away more than they have of the first ones,
-    even where it asks for none of it.
+    Only what the pod asks for: of all else a node may have given away more than it has.
     """
     asked = {name: units(name, amount) for name, amount in resources.requests_of(scene.pod).items()}
     others = sorted(asked.keys() - set(FIRST))
-    if not others and not any(asked.get(name) for name in FIRST if name != PODS):
-        return {PODS: asked[PODS]}
-    return {name: asked.get(name, 0) for name in (*FIRST, *others) if name not in ignored}
+    return {name: asked[name] for name in (*FIRST, *others) if asked.get(name) and name not in ignored}

@@ -34,12 +34,20 @@ def test_allocatable_does_not_count_what_runs() -> None:
     assert said("PodFitsResources", full.of(pod(requests={"cpu": "8001m"}))) == {"a": ("Insufficient cpu",)}
 
 
-def test_a_node_that_has_given_away_too_much() -> None:
-    """It takes no pod that asks for something, even of something else; one that asks for nothing may come."""
-    at = wants(memory=1)
-    crowded = seen(at.pod, [node("a")], [pod("r", on="a", requests={"cpu": 9})])
-    assert said("PodFitsResources", crowded) == {"a": ("Insufficient cpu",)}
-    assert said("PodFitsResources", crowded.of(pod())) == {}
+@pytest.mark.parametrize(
+    ("asked", "lacking"),
+    [
+        ({"memory": 1}, ()),
+        ({"memory": 1, "cpu": 0}, ()),
+        ({}, ()),
+        ({"cpu": "1m"}, ("Insufficient cpu",)),
+        ({"cpu": "1m", "memory": "1Ti"}, ("Insufficient cpu", "Insufficient memory")),
+    ],
+)
+def test_a_node_that_has_given_away_too_much(asked: dict[str, Any], lacking: tuple[str, ...]) -> None:
+    """It takes pods that ask for nothing of what it lacks: only what is asked for is compared."""
+    crowded = seen(pod(requests=asked), [node("a")], [pod("r", on="a", requests={"cpu": 9})])
+    assert said("PodFitsResources", crowded) == ({"a": lacking} if lacking else {})
 
 
 def test_overhead_counts() -> None:
