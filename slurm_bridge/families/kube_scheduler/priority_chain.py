@@ -68,10 +68,11 @@ class Prioritizer:
         #: By identity of the sets, which the answers hold.
         self._known: VersionCache[tuple[bytes, int], tuple[Nodes, Prioritized]] = VersionCache(MOST_SHAPES)
         self._kept = ScoreCache(MOST_KEPT)
-        names = [config.name for config in self.configs]
-        twice = sorted({name for name in names if names.count(name) > 1})
-        if twice:
-            raise BadPriority("\n".join(f"priority {name}: is configured twice" for name in twice))
+        named: dict[str, list[str]] = {}
+        for config in self.configs:
+            named.setdefault(table.identity(config.name), []).append(config.name)
+        if twice := [_twice(names) for names in named.values() if len(names) > 1]:
+            raise BadPriority("\n".join(sorted(twice)))
 
     @property
     def needs(self) -> frozenset[Need]:
@@ -178,6 +179,14 @@ def _rows(
     return [
         Scored(name=config.name, weight=config.weight, values=values) for config, values in found if values is not None
     ]
+
+
+def _twice(names: Sequence[str]) -> str:
+    """Whether under one name or several, all of them would count."""
+    different = list(dict.fromkeys(names))
+    if len(different) == 1:
+        return f"priority {different[0]}: is configured twice"
+    return f"priorities {' and '.join(different)}: are names of one priority; configure it once"
 
 
 def _put_together(scene: Scene, mask: Mask, rows: Sequence[Scored]) -> Prioritized:

@@ -227,6 +227,12 @@ def known(name: str) -> str:
     return ALIASES.get(short, short)
 
 
+def identity(configured: str) -> str:
+    """The same for all names under which one priority can be configured; what it is about tells it from others."""
+    name, bracket, about = configured.partition("(")
+    return f"{known(name) if known(name) in PRIORITIES else name}{bracket}{about}"
+
+
 def _offered(name: str, installed: Mapping[str, Any]) -> Any:
     if known(name) in PRIORITIES:
         return PRIORITIES[known(name)]

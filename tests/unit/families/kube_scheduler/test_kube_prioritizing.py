@@ -78,6 +78,38 @@ def test_names_that_occur_twice_are_told() -> None:
         Prioritizer([mapped(len), mapped(len)])
 
 
+@pytest.mark.parametrize(
+    ("names", "said"),
+    [
+        (
+            ["LeastRequested", "LeastRequestedPriority"],
+            "priorities LeastRequested and LeastRequestedPriority: are names",
+        ),
+        (
+            ["EvenPodsSpread", "Equal", "PodTopologySpread"],
+            "priorities EvenPodsSpread and PodTopologySpread: are names",
+        ),
+        (
+            ["EvenPodsSpreadPriority", "PodTopologySpread", "EvenPodsSpread"],
+            "EvenPodsSpreadPriority and PodTopologySpread and EvenPodsSpread: are names of one priority; configure it",
+        ),
+        (["EqualPriority", "EqualPriority"], "priority EqualPriority: is configured twice"),
+    ],
+)
+def test_one_priority_under_two_names_is_told(names: list[str], said: str) -> None:
+    """It would count twice."""
+    options = KubeSchedulerOptions.model_validate({"priorities": [{"name": name} for name in names]})
+    with pytest.raises(BadPriority, match=said):
+        priority_chain.of(options)
+
+
+def test_a_priority_about_several_labels_counts_for_each() -> None:
+    """And so does one of a site whose name only looks like another's with an ending."""
+    about = [table.configured(name, args={"label": label}) for name, label in (("NodeLabel", "a"), ("NodeLabel", "b"))]
+    own = [mapped(len, name="own"), mapped(len, name="ownPriority")]
+    assert len(Prioritizer([*about, *own]).configs) == 4
+
+
 def test_rows_are_weighed_and_added() -> None:
     """Of both styles alike."""
     configs = [
