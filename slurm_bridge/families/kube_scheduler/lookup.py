@@ -6,6 +6,8 @@ from typing import TypeVar
 
 from slurm_bridge.cluster.memo import VersionCache
 from slurm_bridge.cluster.rules import volumes
+from slurm_bridge.cluster.rules.spread import SpreadConstraint
+from slurm_bridge.families.kube_scheduler import spread_defaults
 from slurm_bridge.families.kube_scheduler.scene import Labels, Lookup
 from slurm_bridge.hooks.base import Session
 from slurm_bridge.hooks.needs import Need
@@ -28,8 +30,9 @@ _Limits = Mapping[str, Mapping[str, int]]
 class Looking:
     """What is not among the needs is as if there were none of it."""
 
-    def __init__(self, needs: frozenset[Need]) -> None:
+    def __init__(self, needs: frozenset[Need], defaults: Sequence[SpreadConstraint] = ()) -> None:
         self._needs = needs
+        self._defaults = defaults
         #: What is looked up for pods without claims, and for those with.
         self._plain = tuple(need for need in Need if need in needs - {Need.PODS, *STORAGE})
         self._claiming = tuple(need for need in Need if need in needs - {Need.PODS})
@@ -55,6 +58,7 @@ class Looking:
             namespace_labels=lambda name: self._namespace(session, name),
             service_selectors=lambda namespace: self._services_now(session).get(namespace, ()),
             controller_selectors=lambda namespace: self._controllers_now(session).get(namespace, ()),
+            default_spread=lambda pod: self._default_spread(session, pod),
         )
 
     def versions(self, session: Session, pod: Pod) -> tuple[int, ...]:
@@ -67,6 +71,12 @@ class Looking:
             return None
         found = session.view(Need.NAMESPACES).get("", name)
         return found.metadata.labels if found is not None else None
+
+    def _default_spread(self, session: Session, pod: Pod) -> tuple[SpreadConstraint, ...]:
+        if not self._defaults:
+            return ()
+        services = self._services_now(session).get(pod.metadata.namespace, ())
+        return spread_defaults.of(pod, self._defaults, services, session)
 
     def _services_now(self, session: Session) -> Mapping[str, Sequence[Labels]]:
         every = _all(session, self._needs, Need.SERVICES, Service)

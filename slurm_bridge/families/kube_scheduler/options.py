@@ -1,7 +1,7 @@
 """How the hook "kube-scheduler" is configured."""
 
 from collections.abc import Mapping
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Literal, Self
 
 import pydantic
 
@@ -90,6 +90,23 @@ class ExtenderOptions(pydantic.BaseModel, frozen=True, extra="forbid", use_attri
     """The authorities that may sign its certificate, in place of the system's."""
 
 
+class SpreadOptions(pydantic.BaseModel, frozen=True, extra="forbid", use_attribute_docstrings=True):
+    """A topology spread constraint for pods that have none; the pods that count follow from each pod."""
+
+    topology_key: Annotated[str, pydantic.Field(min_length=1)]
+    """The label of nodes by which pods are spread."""
+    max_skew: Annotated[int, pydantic.Field(ge=1)]
+    """How many pods more than the emptiest domain another one may have."""
+    when_unsatisfiable: Literal["DoNotSchedule", "ScheduleAnyway"]
+    """Whether it must hold, or only counts for PodTopologySpread."""
+    min_domains: Annotated[int, pydantic.Field(ge=1)] = 1
+    """With fewer domains than this the emptiest one counts as empty."""
+    node_affinity_policy: Literal["Honor", "Ignore"] = "Honor"
+    """Whether nodes that the pod's node affinity rules out are left out of the domains."""
+    node_taints_policy: Literal["Honor", "Ignore"] = "Ignore"
+    """Whether nodes whose taints the pod does not tolerate are left out of the domains."""
+
+
 class KubeSchedulerOptions(pydantic.BaseModel, frozen=True, extra="forbid", use_attribute_docstrings=True):
     """Predicates and priorities by name, and how scores become attempts."""
 
@@ -119,5 +136,20 @@ class KubeSchedulerOptions(pydantic.BaseModel, frozen=True, extra="forbid", use_
     """At how many nodes a site's own priorities look at once."""
     hard_pod_affinity_weight: Annotated[int, pydantic.Field(ge=0, le=100)] = 1
     """How much it counts for InterPodAffinity that a running pod requires this one near."""
+    spread_defaulting: Literal["list", "system"] = "list"
+    """Which topology spread constraints pods without any get that belong to a service, replica set or stateful set:
+    `default_spread_constraints`, or kube-scheduler's own, which are wishes for hosts and zones."""
+    default_spread_constraints: tuple[SpreadOptions, ...] = ()
+    """With `spread_defaulting: list`, the constraints for such pods."""
     extenders: tuple[ExtenderOptions, ...] = ()
     """Services that are asked over HTTP, too."""
+
+    @pydantic.model_validator(mode="after")
+    def _spread(self) -> Self:
+        if self.spread_defaulting == "system" and self.default_spread_constraints:
+            raise ValueError("default_spread_constraints: must be empty with spread_defaulting: system")
+        given = [(one.topology_key, one.when_unsatisfiable) for one in self.default_spread_constraints]
+        for key, when in given:
+            if given.count((key, when)) > 1:
+                raise ValueError(f"default_spread_constraints: has {key} with {when} twice")
+        return self

@@ -9,7 +9,8 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 
 from slurm_bridge.cluster.columns import Mask, NodeColumns
 from slurm_bridge.cluster.facts import NOTHING, Amounts, NodeFacts
-from slurm_bridge.cluster.rules import volumes
+from slurm_bridge.cluster.rules import spread, volumes
+from slurm_bridge.cluster.rules.spread import SpreadConstraint
 from slurm_bridge.cluster.snapshot import ClusterSnapshot
 from slurm_bridge.families.kube_scheduler.options import Capacity
 from slurm_bridge.model.pod import Pod
@@ -30,7 +31,8 @@ class Lookup:
 
     `namespace_labels`: None for an unknown namespace. `service_selectors`: those of a namespace.
     `volume_limits`: how many volumes of a driver nodes can attach, for those of which it is known.
-    `controller_selectors`: those of the replica sets and stateful sets of a namespace.
+    `controller_selectors`: those of the replica sets and stateful sets of a namespace. `default_spread`: the topology
+    spread constraints of a pod that has none itself.
     """
 
     storage: volumes.Storage = _NO_STORAGE
@@ -39,6 +41,7 @@ class Lookup:
     namespace_labels: Callable[[str], Labels | None] = lambda _namespace: None
     service_selectors: Callable[[str], Sequence[Labels]] = lambda _namespace: ()
     controller_selectors: Callable[[str], Sequence[tuple[Requirement, ...]]] = lambda _namespace: ()
+    default_spread: Callable[[Pod], Sequence[SpreadConstraint]] = lambda _pod: ()
 
 
 NOWHERE = Lookup()
@@ -65,6 +68,12 @@ class Scene:
         parts = [(part, mask & ~part.mask(names)) for part, mask in self.parts]
         parts += [(part, part.present) for part in changed]
         return dataclasses.replace(self, columns=changed[0], parts=tuple(parts))
+
+    def spread(self, *, hard: bool) -> tuple[SpreadConstraint, ...]:
+        """The constraints of the pod, or those that pods without any have: the ones that must hold, or the wishes."""
+        if self.pod.spec.topology_spread_constraints:
+            return spread.constraints(self.pod, hard=hard)
+        return tuple(one for one in self.lookup.default_spread(self.pod) if one.hard is hard)
 
     def of(self, pod: Pod) -> "Scene":
         """The same for another pod."""

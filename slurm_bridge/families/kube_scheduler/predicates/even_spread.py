@@ -6,7 +6,7 @@ import numpy as np
 
 from slurm_bridge.cluster import selection
 from slurm_bridge.cluster.columns import Mask, NodeColumns, Whole
-from slurm_bridge.cluster.rules import spread, taints
+from slurm_bridge.cluster.rules import taints
 from slurm_bridge.cluster.rules.spread import SpreadConstraint
 from slurm_bridge.families.kube_scheduler.predicates import attributes, reasons
 from slurm_bridge.families.kube_scheduler.predicates.base import PASSED, Failures
@@ -17,12 +17,12 @@ from slurm_bridge.model.pod import Pod
 
 def constrained(scene: Scene) -> bool:
     """Whether the pod says how evenly it has to lie."""
-    return bool(spread.constraints(scene.pod, hard=True))
+    return bool(scene.spread(hard=True))
 
 
 def even_pods_spread(scene: Scene) -> Failures:
     """Constraints in their order: the first that a node does not meet gives the reason."""
-    constraints = spread.constraints(scene.pod, hard=True)
+    constraints = scene.spread(hard=True)
     if not constraints:
         return PASSED
     found: list[tuple[Mask, str]] = []

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from slurm_bridge.cluster import selection
 from slurm_bridge.cluster.columns import Mask, Whole
-from slurm_bridge.cluster.rules import spread, taints
+from slurm_bridge.cluster.rules import taints
 from slurm_bridge.cluster.rules.spread import SpreadConstraint
 from slurm_bridge.families.kube_scheduler.predicates import attributes
 from slurm_bridge.families.kube_scheduler.priorities.service_spread import staying
@@ -28,12 +28,14 @@ def topology_spread(maximum: int) -> Callable[[Scene, Mask], Whole | None]:
     """How little of a pod's own kind there is around each node; a pod without such wishes is not rated."""
 
     def rated(scene: Scene, nodes: Mask) -> Whole | None:
-        wishes = spread.constraints(scene.pod, hard=False)
+        wishes = scene.spread(hard=False)
         if not wishes:
             return None
         # Nodes that have a place in each of the topologies; the others are worth nothing, and count for nothing.
-        labels = (scene.columns.label(wish.topology_key) for wish in wishes)
-        placed = functools.reduce(np.logical_and, (one.where(lambda value: value is not None) for one in labels))
+        labels = (scene.columns.label(wish.topology_key) for wish in wishes if not wish.everywhere)
+        placed = functools.reduce(
+            np.logical_and, (one.where(lambda value: value is not None) for one in labels), scene.columns.present
+        )
         burden = np.zeros(len(scene.columns))
         for wish in wishes:
             burden += _burden(scene, wish, placed, nodes & placed)
@@ -53,7 +55,7 @@ def _burden(scene: Scene, wish: SpreadConstraint, placed: Mask, candidates: Mask
         sums = np.bincount(places.codes[counted], weights=counts[counted], minlength=len(places.values) + 1)
         there, number = sums[places.codes], len(np.unique(places.codes[candidates]))
     weighed: NDArray[np.float64] = there * math.log(number + 2) + (wish.max_skew - 1)
-    return weighed
+    return np.where(places.where(lambda value: value is not None), weighed, 0.0) if wish.everywhere else weighed
 
 
 def _counts(scene: Scene, wish: SpreadConstraint) -> Whole:
