@@ -10,7 +10,7 @@ from typing import Any
 import docs_options
 from slurm_bridge.cluster.rules import attachments
 from slurm_bridge.families import policy
-from slurm_bridge.families.kube_scheduler.options import STANDARD_PREDICATES, STANDARD_PRIORITIES
+from slurm_bridge.families.kube_scheduler.options import STANDARD_PREDICATES, STANDARD_PRIORITIES, TermOptions
 from slurm_bridge.families.kube_scheduler.predicates import nodes, resources, services, standard
 from slurm_bridge.families.kube_scheduler.priorities import table as priorities
 from slurm_bridge.families.vela import catalogue
@@ -95,7 +95,7 @@ ARGUMENTS: Mapping[str, str] = {
 }
 
 #: Groups of options that are explained in tables or sentences of their own.
-APART = (catalogue.Filter, catalogue.Score, policy.PolicyDefaults)
+APART = (catalogue.Filter, catalogue.Score, policy.PolicyDefaults, TermOptions)
 
 
 def options(hook: str, *more: docs_options.Model) -> str:

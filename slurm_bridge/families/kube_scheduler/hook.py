@@ -48,16 +48,15 @@ class KubeScheduler:
         self._options, self._services = options, services
         self._rules = rules(options)
         self._prioritizer = priority_chain.of(options, services.finest)
-        defaults = spread_defaults.configured(options)
         self.needs = self._prioritizer.needs.union(
-            *(rule.needs for rule in self._rules.values()), spread_defaults.NEEDS if defaults else ()
+            *(rule.needs for rule in self._rules.values()), spread_defaults.needs(options)
         )
         #: What predicates as configured see to.
         self.honours = frozenset[Feature]().union(*(rule.honours for rule in self._rules.values()))
         self._own = any(rule.own for rule in self._rules.values())
         #: A site's code is part of it, which may hang: it is called as a foreign hook is.
         self.foreign = self._prioritizer.foreign or self._own
-        self._looking = Looking(self.needs, defaults)
+        self._looking = Looking(self.needs, options)
         self._extenders = ExtenderDesk(options.extenders, services)
         self._tiers = Tiers(count=options.tiers, first=options.first_tier, widen_after=options.widen_after_seconds)
         self._latest: Recent[bytes, tuple[int, Nodes, float, Prioritized]] = Recent(MOST_LATEST)

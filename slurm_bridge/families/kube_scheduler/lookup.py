@@ -8,7 +8,8 @@ from slurm_bridge.cluster.memo import VersionCache
 from slurm_bridge.cluster.rules import volumes
 from slurm_bridge.cluster.rules.spread import SpreadConstraint
 from slurm_bridge.families.kube_scheduler import spread_defaults
-from slurm_bridge.families.kube_scheduler.scene import Labels, Lookup
+from slurm_bridge.families.kube_scheduler.options import AffinityOptions, KubeSchedulerOptions
+from slurm_bridge.families.kube_scheduler.scene import AddedAffinity, Labels, Lookup
 from slurm_bridge.hooks.base import Session
 from slurm_bridge.hooks.needs import Need
 from slurm_bridge.model import selectors
@@ -30,9 +31,10 @@ _Limits = Mapping[str, Mapping[str, int]]
 class Looking:
     """What is not among the needs is as if there were none of it."""
 
-    def __init__(self, needs: frozenset[Need], defaults: Sequence[SpreadConstraint] = ()) -> None:
+    def __init__(self, needs: frozenset[Need], options: KubeSchedulerOptions) -> None:
         self._needs = needs
-        self._defaults = defaults
+        self._defaults = spread_defaults.configured(options)
+        self._added = _added(options.added_affinity)
         #: What is looked up for pods without claims, and for those with.
         self._plain = tuple(need for need in Need if need in needs - {Need.PODS, *STORAGE})
         self._claiming = tuple(need for need in Need if need in needs - {Need.PODS})
@@ -59,6 +61,7 @@ class Looking:
             service_selectors=lambda namespace: self._services_now(session).get(namespace, ()),
             controller_selectors=lambda namespace: self._controllers_now(session).get(namespace, ()),
             default_spread=lambda pod: self._default_spread(session, pod),
+            added_affinity=self._added,
         )
 
     def versions(self, session: Session, pod: Pod) -> tuple[int, ...]:
@@ -96,6 +99,14 @@ class Looking:
         every = _all(session, self._needs, Need.CSINODES, CsiNode)
         version = _version(session, self._needs, (Need.CSINODES,))
         return self._limits.get(version, Need.CSINODES, lambda: _limits(every))
+
+
+def _added(given: AffinityOptions) -> AddedAffinity:
+    terms = [one.model_dump(by_alias=True) for one in given.required]
+    return AddedAffinity(
+        required={"nodeSelectorTerms": terms} if terms else None,
+        preferred=tuple(one.model_dump(by_alias=True) for one in given.preferred),
+    )
 
 
 def _all(session: Session, needs: frozenset[Need], need: Need, kind: type[T]) -> Iterator[T]:

@@ -6,10 +6,12 @@ preemption, the check of an allocation), only those nodes are judged whose pods 
 
 import dataclasses
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Any
 
 from slurm_bridge.cluster.columns import Mask, NodeColumns
 from slurm_bridge.cluster.facts import NOTHING, Amounts, NodeFacts
 from slurm_bridge.cluster.rules import spread, volumes
+from slurm_bridge.cluster.rules.affinity import Term
 from slurm_bridge.cluster.rules.spread import SpreadConstraint
 from slurm_bridge.cluster.snapshot import ClusterSnapshot
 from slurm_bridge.families.kube_scheduler.options import Capacity
@@ -26,8 +28,16 @@ _NO_STORAGE = volumes.Storage(
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
+class AddedAffinity:
+    """Node affinity that every pod has beside its own: a node selector, and preferences as pods write them."""
+
+    required: Term | None = None
+    preferred: tuple[Mapping[str, Any], ...] = ()
+
+
+@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
 class Lookup:
-    """Where to find objects that rules speak of; a hook gives what its needs let it see.
+    """Where to find objects that rules speak of; a hook gives what its needs let it see, and what is configured.
 
     `namespace_labels`: None for an unknown namespace. `service_selectors`: those of a namespace.
     `volume_limits`: how many volumes of a driver nodes can attach, for those of which it is known.
@@ -42,6 +52,7 @@ class Lookup:
     service_selectors: Callable[[str], Sequence[Labels]] = lambda _namespace: ()
     controller_selectors: Callable[[str], Sequence[tuple[Requirement, ...]]] = lambda _namespace: ()
     default_spread: Callable[[Pod], Sequence[SpreadConstraint]] = lambda _pod: ()
+    added_affinity: AddedAffinity = AddedAffinity()
 
 
 NOWHERE = Lookup()

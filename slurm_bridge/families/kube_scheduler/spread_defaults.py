@@ -16,9 +16,6 @@ from slurm_bridge.model.pod import Pod
 from slurm_bridge.model.selectors import Requirement
 from slurm_bridge.model.services import Controller
 
-#: What has to be watched where there are any.
-NEEDS = frozenset({Need.SERVICES, Need.REPLICASETS, Need.STATEFULSETS})
-
 #: Where the controllers of pods are found, by kind.
 _OWNERS = {"ReplicaSet": Need.REPLICASETS, "StatefulSet": Need.STATEFULSETS}
 
@@ -45,6 +42,11 @@ def configured(options: KubeSchedulerOptions) -> tuple[SpreadConstraint, ...]:
         )
         for one in options.default_spread_constraints
     )
+
+
+def needs(options: KubeSchedulerOptions) -> frozenset[Need]:
+    """What has to be watched where there are any."""
+    return frozenset({Need.SERVICES, *_OWNERS.values()}) if configured(options) else frozenset()
 
 
 def of(

@@ -38,11 +38,15 @@ def host_name(scene: Scene) -> Failures:
 
 
 def node_selector(scene: Scene) -> Failures:
-    """MatchNodeSelector: node selector and required node affinity."""
-    spec = scene.pod.spec
+    """MatchNodeSelector: node selector and required node affinity, after that which all pods have."""
+    columns, spec, enforced = scene.columns, scene.pod.spec, scene.lookup.added_affinity.required
+    left, outside = columns.present, PASSED
+    if enforced is not None:
+        meeting = selection.selected(columns, enforced)
+        left, outside = left & meeting, failing(left & ~meeting, reasons.ENFORCED_AFFINITY)
     if not spec.node_selector and not spec.affinity:
-        return PASSED
-    return failing(scene.columns.present & ~selection.accepting(scene.columns, scene.pod), reasons.NODE_SELECTOR)
+        return outside
+    return (*outside, *failing(left & ~selection.accepting(columns, scene.pod), reasons.NODE_SELECTOR))
 
 
 def tolerating(*effects: str) -> Predicate:

@@ -1,6 +1,7 @@
 """The words in which predicates say why a node cannot take a pod; they are kube-scheduler's."""
 
 NODE_SELECTOR = "node(s) didn't match node selector"
+ENFORCED_AFFINITY = "node(s) didn't match scheduler-enforced node affinity"
 HOST_NAME = "node(s) didn't match the requested hostname"
 HOST_PORTS = "node(s) didn't have free ports for the requested pod ports"
 TAINTS = "node(s) had taints that the pod didn't tolerate"

@@ -65,7 +65,7 @@ def node_affinity(maximum: int) -> Callable[[Scene], Whole]:
         total = numbers.constant(len(scene.columns), 0)
         affinity = (scene.pod.spec.affinity or {}).get("nodeAffinity")
         written = affinity.get(PREFERRED) if isinstance(affinity, Mapping) else None
-        for row in written or ():
+        for row in (*scene.lookup.added_affinity.preferred, *(written or ())):
             preference = row.get("preference") or {}
             if not row.get("weight"):
                 continue
