@@ -10,7 +10,7 @@ from typing import Any
 import docs_options
 from slurm_bridge.cluster.rules import attachments
 from slurm_bridge.families import policy
-from slurm_bridge.families.kube_scheduler.options import STANDARD_PREDICATES, STANDARD_PRIORITIES
+from slurm_bridge.families.kube_scheduler.options import STANDARD_PREDICATES, STANDARD_PRIORITIES, TermOptions
 from slurm_bridge.families.kube_scheduler.predicates import nodes, resources, services, standard
 from slurm_bridge.families.kube_scheduler.priorities import table as priorities
 from slurm_bridge.families.vela import catalogue
@@ -56,7 +56,8 @@ PREFERS: Mapping[str, str] = {
     "BalancedResourceAllocation": "nodes whose cpu and memory are used to the same degree",
     "LeastAllocated": "as LeastRequested, of any resources, to 100",
     "MostAllocated": "as MostRequested, of any resources, to 100",
-    "BalancedAllocation": "as BalancedResourceAllocation, of any resources, to 100",
+    "BalancedAllocation": "nodes that are used more evenly with the pod than without, of any resources, to 100",
+    "BalancedAllocationState": "as BalancedResourceAllocation, of any resources, to 100",
     "RequestedToCapacityRatio": "what a function that you draw says of a node's utilization",
     "NodeAffinity": "nodes that match its preferred node affinity",
     "TaintToleration": "nodes with fewer PreferNoSchedule taints that it does not tolerate",
@@ -94,7 +95,7 @@ ARGUMENTS: Mapping[str, str] = {
 }
 
 #: Groups of options that are explained in tables or sentences of their own.
-APART = (catalogue.Filter, catalogue.Score, policy.PolicyDefaults)
+APART = (catalogue.Filter, catalogue.Score, policy.PolicyDefaults, TermOptions)
 
 
 def options(hook: str, *more: docs_options.Model) -> str:

@@ -12,6 +12,7 @@ from slurm_bridge.cluster.rules.affinity import Term
 from slurm_bridge.model import selectors
 from slurm_bridge.model.pod import Pod
 from slurm_bridge.model.selectors import Requirement
+from slurm_bridge.model.storage import Volume
 
 
 class Labelled(Protocol):
@@ -59,6 +60,12 @@ def selected(columns: NodeColumns, selector: Term) -> Mask:
     """The nodes on which one of a node selector's terms holds."""
     masks = [_term(columns, term) for term in selector.get("nodeSelectorTerms") or ()]
     return functools.reduce(np.logical_or, masks) if masks else np.zeros_like(columns.present)
+
+
+def reaching(columns: NodeColumns, volume: Volume) -> Mask:
+    """The nodes from which a volume can be used."""
+    reach = volume.spec.node_affinity
+    return columns.present if reach is None or reach.required is None else selected(columns, reach.required)
 
 
 def _term(columns: NodeColumns, term: Term) -> Mask:

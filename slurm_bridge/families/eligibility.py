@@ -6,7 +6,7 @@ is seen, and can preempt. Only `capacity: free` asks for what is free at this mo
 
 import dataclasses
 import functools
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from fractions import Fraction
 from typing import ClassVar, Literal, NamedTuple, TypeVar
 
@@ -23,7 +23,7 @@ from slurm_bridge.hooks.base import GO, Admit, Ask, Denied, Deny, Nodes, Session
 from slurm_bridge.hooks.needs import Need
 from slurm_bridge.model import names, selectors
 from slurm_bridge.model.meta import Object
-from slurm_bridge.model.node import Node, Taint
+from slurm_bridge.model.node import Taint
 from slurm_bridge.model.pod import Pod
 from slurm_bridge.model.storage import Claim, StorageClass, Volume
 from slurm_bridge.model.verdict import Reject, Wait
@@ -112,7 +112,11 @@ class Eligibility:
         first, *others = (self._of(session, pods) for pods in alike)
         if not others:
             return first
-        by_all = functools.reduce(Reasons.also, map(_reasons, others), _reasons(first))
+        by_all = first.nodes
+        for other in others:
+            assert isinstance(by_all, Reasons)
+            assert isinstance(other.nodes, Reasons)
+            by_all = by_all.also(other.nodes)
         return Denied(nodes=by_all)
 
     def verify(self, session: Session, workload: Workload, nodes: Mapping[str, str]) -> Admit | Deny:
@@ -173,12 +177,15 @@ class Eligibility:
     def _work_out(self, seen: NodeColumns, of: _Class) -> Denied:
         """Why a pod cannot run on a node: the first rule that says no, or everything that there is too little of."""
         tolerations, ruling = of.pod.spec.tolerations, Ruling(seen)
-        ruling.deny_by(seen.attribute(self._standing_name, self._standing), _judge(of.pod))
+        cordoned_too = taints.untolerated((taints.UNSCHEDULABLE,), tolerations) is None
+        judge = functools.partial(_Standing.against, cordoned_too=cordoned_too)
+        ruling.deny_by(seen.attribute(self._standing_name, self._standing), judge)
         if of.pod.spec.node_selector or affinity.required(of.pod) is not None:
             ruling.deny(~selection.accepting(seen, of.pod), "node(s) didn't match Pod's node affinity/selector")
-        ruling.deny_by(seen.of_node("taints", _taints), lambda found: _told(taints.untolerated(found, tolerations)))
+        tainted = seen.of_node("taints", lambda node: node.spec.taints)
+        ruling.deny_by(tainted, lambda found: _told(taints.untolerated(found, tolerations)))
         for volume in of.volumes:
-            ruling.deny(~_reached(seen, volume), "node(s) didn't match PersistentVolume's node affinity")
+            ruling.deny(~selection.reaching(seen, volume), "node(s) didn't match PersistentVolume's node affinity")
         ruling.deny_all_of([(facts.shortage(name), self._short(seen, name, of)) for name in of.requests])
         return Denied(nodes=ruling.reasons(), moving=self._options.capacity == "free")
 
@@ -205,27 +212,8 @@ class Eligibility:
         )
 
 
-def _judge(pod: Pod) -> Callable[[_Standing], str | None]:
-    cordoned_too = taints.untolerated((taints.UNSCHEDULABLE,), pod.spec.tolerations) is None
-    return functools.partial(_Standing.against, cordoned_too=cordoned_too)
-
-
-def _taints(node: Node) -> tuple[Taint, ...]:
-    return node.spec.taints
-
-
 def _told(taint: Taint | None) -> str | None:
     return None if taint is None else f"node(s) had untolerated taint {{{taint.key}: {taint.value}}}"
-
-
-def _reached(seen: NodeColumns, volume: Volume) -> Mask:
-    reach = volume.spec.node_affinity
-    return seen.present if reach is None or reach.required is None else selection.selected(seen, reach.required)
-
-
-def _reasons(denied: Denied) -> Reasons:
-    assert isinstance(denied.nodes, Reasons)
-    return denied.nodes
 
 
 def _held(pod: Pod) -> Wait | None:

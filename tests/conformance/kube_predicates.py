@@ -5,7 +5,6 @@ from typing import Any
 
 from slurm_bridge.cluster.cluster_cache import ClusterCache
 from slurm_bridge.families.kube_scheduler import filters, scene
-from slurm_bridge.families.kube_scheduler.predicates import resources as fitting
 from slurm_bridge.families.kube_scheduler.predicates import standard
 from slurm_bridge.families.kube_scheduler.predicates.base import Failures
 from slurm_bridge.families.kube_scheduler.scene import Scene
@@ -15,7 +14,7 @@ from slurm_bridge.model.pod import Container, ContainerPort, Pod, PodSpec, Resou
 from slurm_bridge.translate import resources
 from tests.conformance import kube_priorities
 from tests.conformance.fields import Fields
-from tests.conformance.kube_cycle import fiterror
+from tests.conformance.kube_cycle import fiterror, one_node
 
 _NODE = "node"
 _AMOUNTS = {"cpu_milli": "cpu", "memory": "memory", "ephemeral_storage": "ephemeral-storage", "pods": "pods"}
@@ -76,7 +75,7 @@ def _resources(given: Fields, expect: Fields) -> None:
     running = [_named(number, _resource_pod(one, _NODE)) for number, one in enumerate(given.records("running"))]
     seen = _scene(node, _subject(_resource_pod(given.fields("pod"))), running)
     said = filters.reasons_at(seen, _NODE, {"": standard.build("PodFitsResources", {"ignored_resources": ignored}, {})})
-    short = fitting.shortages(seen, _NODE, frozenset(ignored))
+    short = one_node.shortages(seen, _NODE, frozenset(ignored))
     assert list(said) == [f"Insufficient {one.resource}" for one in short]
     expect.compare(
         {
@@ -179,7 +178,7 @@ def _filter_order(given: Fields) -> Mapping[str, Any]:
     said = filters.reasons_at(
         _scene(_bare(_NODE), _subject(PodSpec())),
         _NODE,
-        filters.in_order(stubs, given.texts("order")),
+        {name: stubs[name] for name in given.texts("order") if name in stubs},
         always_check_all=given.flag("always_check_all", False),
     )
     return {"fits": not said, "reasons": list(said)}
@@ -196,7 +195,7 @@ def _filter_twice(given: Fields) -> Mapping[str, Any]:
         return () if passes[crowded] else ((seen.columns.present, "no"),)
 
     seen = _scene(_bare(_NODE), _subject(PodSpec()))
-    said = filters.check(seen, _NODE, {"predicate": predicate}, nominated=nominated)
+    said = one_node.check(seen, _NODE, {"predicate": predicate}, nominated)
     return {"fits": not said, "evaluations": len(asked)}
 
 

@@ -1,6 +1,6 @@
 """kube/preemption: which nodes are worth trying, who would have to go, which node is taken."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
 from slurm_bridge.cluster import parties
@@ -25,6 +25,27 @@ _AWAY = {
         ]
     }
 }
+
+#: Failures that no eviction changes. The hook asks the chain about emptied nodes in their place.
+_UNRESOLVABLE = frozenset(
+    {
+        "NodeSelectorNotMatch",
+        "PodAffinityRulesNotMatch",
+        "PodNotMatchHostName",
+        "TaintsTolerationsNotMatch",
+        "NodeLabelPresenceViolated",
+        "NodeNotReady",
+        "NodeNetworkUnavailable",
+        "NodeUnderDiskPressure",
+        "NodeUnderPIDPressure",
+        "NodeUnderMemoryPressure",
+        "NodeUnschedulable",
+        "NodeUnknownCondition",
+        "VolumeZoneConflict",
+        "VolumeNodeConflict",
+        "VolumeBindConflict",
+    }
+)
 
 
 def _pod(given: Fields, labels: Mapping[str, str] | None = None) -> Pod:
@@ -105,9 +126,13 @@ def _eligible(given: Fields) -> Mapping[str, Any]:
 
 
 def _might_help(given: Fields) -> Mapping[str, Any]:
-    failures = given.fields("failures")
+    return {"nodes": _worth(given.texts("nodes"), given.fields("failures"))}
+
+
+def _worth(nodes: Iterable[str], failures: Fields) -> list[str]:
+    """Nodes without a failure that would remain after any eviction."""
     codes = {name: failures.texts(name) for name in failures.names}
-    return {"nodes": list(choosing.might_help(given.texts("nodes"), codes))}
+    return [node for node in nodes if _UNRESOLVABLE.isdisjoint(codes.get(node, ()))]
 
 
 def _select(given: Fields) -> Mapping[str, Any]:
@@ -152,14 +177,12 @@ def _extender(given: Fields) -> choosing.Extender:
 
 def _preempt(given: Fields) -> Mapping[str, Any]:
     pod, nodes = _pod(given.fields("pod"), _PREEMPTOR), given.records("nodes")
-    failures = given.fields("failures")
-    codes = {name: failures.texts(name) for name in failures.names}
-    worth = choosing.might_help([node.text("name") for node in nodes], codes)
+    worth = _worth([node.text("name") for node in nodes], given.fields("failures"))
     known = _budgets(given)
     try:
         choice = choosing.preempt(
             parties.priority_of(pod),
-            _by_node(given, worth),
+            _by_node(given, tuple(worth)),
             _fits(given, pod, nodes),
             lambda one: budgets.guards(known, one),
             [_extender(one) for one in given.records("extenders", ())],
@@ -170,9 +193,10 @@ def _preempt(given: Fields) -> Mapping[str, Any]:
 
 
 def _clear(given: Fields) -> Mapping[str, Any]:
+    """Pods that the node was nominated for and that have to look elsewhere: those of a lower priority."""
+    priority = given.fields("pod").whole("priority")
     nominated = [_pod(one) for one in given.records("nominated")]
-    cleared = choosing.nominations_to_clear(given.fields("pod").whole("priority"), nominated)
-    return {"pods": [pod.metadata.name for pod in cleared]}
+    return {"pods": [pod.metadata.name for pod in nominated if parties.priority_of(pod) < priority]}
 
 
 _OPERATIONS: Mapping[str, Callable[[Fields], Mapping[str, Any]]] = {

@@ -17,14 +17,14 @@ from slurm_bridge.families.kube_scheduler.priorities import allocation, images, 
 from slurm_bridge.families.kube_scheduler.priorities.rule import BadPriority, HostPriority, PriorityConfig
 from slurm_bridge.families.kube_scheduler.priority_chain import PrioritiesFailed, Prioritizer
 from slurm_bridge.families.kube_scheduler.scene import Lookup, Scene
-from slurm_bridge.families.kube_scheduler.selection import HostTurns, NothingToSelect
 from slurm_bridge.hooks.services import JsonClient, NotAnswered, Target
 from slurm_bridge.hooks.session import Session
 from slurm_bridge.model.pod import Pod
 from tests.conformance import kube_records
 from tests.conformance.fields import Fields
-from tests.conformance.kube_cycle import cycle
+from tests.conformance.kube_cycle import cycle, host
 from tests.conformance.kube_cycle.fiterror import FitError
+from tests.conformance.kube_cycle.host import HostTurns, NothingToSelect
 
 Result = Mapping[str, Any]
 Operation = Callable[[Fields], Result]
@@ -47,7 +47,7 @@ def _run(configs: list[PriorityConfig], given: Fields) -> Prioritized:
 
 
 def _scores(found: Prioritized) -> dict[str, int]:
-    return {one.host: one.score for one in found.hosts()}
+    return {one.host: one.score for one in host.hosts(found)}
 
 
 def _rated(name: str, args: Callable[[Fields], dict[str, Any]] = lambda _: {}) -> Operation:
@@ -128,7 +128,7 @@ def _select_host(given: Fields) -> Result:
     scored = [HostPriority(host, score) for host, score in given.list("priority_list")]
     turns = HostTurns(given.whole("counter", 0))
     try:
-        return {"hosts": [selection.select_host(scored, turns) for _ in range(given.whole("calls", 1))]}
+        return {"hosts": [host.select_host(scored, turns) for _ in range(given.whole("calls", 1))]}
     except NothingToSelect as nothing:
         return {"error": str(nothing)}
 
@@ -152,7 +152,7 @@ OF_TEN: Mapping[str, Operation] = {
 OF_HUNDRED: Mapping[str, Operation] = {
     "LeastAllocated": _rated("LeastAllocated", _resources),
     "MostAllocated": _rated("MostAllocated", _resources),
-    "BalancedAllocation": _rated("BalancedAllocation", _resources),
+    "BalancedAllocation": _rated("BalancedAllocationState", _resources),
     "RequestedToCapacityRatio": _rated("RequestedToCapacityRatio", _points(100)),
     "validate_resources": _validate_resources,
 }

@@ -13,6 +13,7 @@ import pytest
 import yaml
 
 from slurm_bridge.families.kube_scheduler import filters
+from slurm_bridge.families.kube_scheduler.options import KubeSchedulerOptions
 from slurm_bridge.families.kube_scheduler.predicates import own, reasons, standard
 from slurm_bridge.families.kube_scheduler.priorities import table
 from slurm_bridge.families.kube_scheduler.priorities.table import ALIASES, PRIORITIES
@@ -101,7 +102,10 @@ def test_what_a_pod_can_say_is_explained(module: str, name: str, said: re.Patter
     assert said.search(page(name)), f"docs/{name} does not have what {module} says: {said.pattern}"
 
 
-@pytest.mark.parametrize("text", [*reasons.CODES.values(), cases.WHY])
+WORDS = [text for name, text in vars(reasons).items() if name.isupper()]
+
+
+@pytest.mark.parametrize("text", [*WORDS, cases.WHY])
 def test_each_reason_of_a_predicate_has_its_own_row(text: str) -> None:
     """With what it means and what can be done."""
     row = re.search(
@@ -184,12 +188,20 @@ def blocks(name: str, language: str) -> list[str]:
     return re.findall(rf"```{language}\n(.*?)```", (DOCS / name).read_text(), re.DOTALL)
 
 
+@pytest.mark.parametrize("written", blocks("kube-scheduler.md", "yaml"))
+def test_the_examples_of_the_page_are_options(written: str) -> None:
+    """Each is accepted as it stands."""
+    configured = {one["name"]: one.get("options", {}) for one in yaml.safe_load(written)["hooks"]}
+    assert KubeSchedulerOptions.model_validate(configured["kube-scheduler"])
+
+
 def test_the_example_of_a_site_works() -> None:
     """Its predicate denies loud nodes, and its priority prefers those near the door."""
     scope: dict[str, Any] = {}
     exec(compile(blocks("kube-scheduler.md", "python")[0], "kube-scheduler.md", "exec"), scope)  # noqa: S102 - the page's own example
     groups = tomllib.loads(blocks("kube-scheduler.md", "toml")[0])["project"]["entry-points"]
-    options = yaml.safe_load(blocks("kube-scheduler.md", "yaml")[1])["hooks"][0]["options"]
+    (written,) = (one for one in blocks("kube-scheduler.md", "yaml") if "near-the-door" in one)
+    options = yaml.safe_load(written)["hooks"][0]["options"]
     (predicate,), (priority,) = (groups[group].items() for group in (own.GROUP, table.GROUP))
     nodes = [scenes.node("a", labels={"noise": "loud"}), scenes.node("b", labels={"steps": "3"})]
     seen = scenes.seen(scenes.pod(), nodes)

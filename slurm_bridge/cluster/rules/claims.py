@@ -53,19 +53,16 @@ def size(claim: Claim) -> Fraction:
 def takes(claim: Claim, volume: Volume) -> bool:
     """Whether a volume is free and of the kind that the claim asks for."""
     asked, there = claim.spec, volume.spec
+    wanted = () if asked.selector is None else selectors.read(asked.selector)
     return (
         _free_for(claim, volume)
         and there.storage_class_name == (asked.storage_class_name or "")
         and there.volume_mode == asked.volume_mode
         and set(asked.access_modes) <= set(there.access_modes)
         and size(claim) <= quantity.parse(there.capacity.get(_STORAGE, 0))
-        and (asked.selector is None or _selects(asked.selector, volume))
+        and wanted is not None
+        and selectors.all_hold(wanted, volume.metadata.labels)
     )
-
-
-def _selects(selector: Mapping[str, Any], volume: Volume) -> bool:
-    wanted = selectors.read(selector)
-    return wanted is not None and selectors.all_hold(wanted, volume.metadata.labels)
 
 
 def place(volume: Volume) -> Requirement | None:

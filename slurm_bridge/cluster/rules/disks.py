@@ -1,5 +1,6 @@
 """Disks that pods name directly, without a claim, and which of them cannot be on one node together."""
 
+import itertools
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any, NamedTuple
 
@@ -23,7 +24,13 @@ def of(pod: Pod) -> frozenset[Disk]:
 
 def clash(some: frozenset[Disk], others: frozenset[Disk]) -> bool:
     """Whether one disk is among both, and not just read by both."""
-    return any(_same(one, other) and not (one.shared and other.shared) for one in some for other in others)
+    for one, other in itertools.product(some, others):
+        if one.kind != other.kind or (one.shared and other.shared):
+            continue
+        # Of some kinds a disk has several names: one in common, for each part of its identity, is enough.
+        if all(mine & theirs for mine, theirs in zip(one.ids, other.ids, strict=True)):
+            return True
+    return False
 
 
 def _disks(pod: Pod) -> Iterator[Disk]:
@@ -34,11 +41,6 @@ def _disks(pod: Pod) -> Iterator[Disk]:
                 # Amazon attaches a disk to one node at a time, whatever it is used for.
                 shared = bool(source.get("readOnly")) and kind != "awsElasticBlockStore"
                 yield Disk(kind, identify(source), shared)
-
-
-def _same(one: Disk, other: Disk) -> bool:
-    """Of some kinds a disk has several names: one in common, for each part of its identity, is enough."""
-    return one.kind == other.kind and all(mine & theirs for mine, theirs in zip(one.ids, other.ids, strict=True))
 
 
 def _names(*keys: str) -> Callable[[Source], tuple[frozenset[str], ...]]:

@@ -1,5 +1,6 @@
 """Ports that pods claim on their host."""
 
+import itertools
 from collections.abc import Iterable
 from typing import NamedTuple
 
@@ -30,11 +31,8 @@ def of(pod: Pod) -> frozenset[HostPort]:
 
 def clash(some: Iterable[HostPort], others: Iterable[HostPort]) -> bool:
     """Whether both cannot be on one host."""
-    taken = tuple(others)
-    return any(_same(one, other) for one in some for other in taken)
-
-
-def _same(one: HostPort, other: HostPort) -> bool:
-    if (one.protocol, one.port) != (other.protocol, other.port):
-        return False
-    return one.address == other.address or EVERYWHERE in (one.address, other.address)
+    for one, other in itertools.product(some, others):
+        meeting = one.address == other.address or EVERYWHERE in (one.address, other.address)
+        if meeting and (one.protocol, one.port) == (other.protocol, other.port):
+            return True
+    return False

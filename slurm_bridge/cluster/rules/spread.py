@@ -16,7 +16,8 @@ class SpreadConstraint:
     """One constraint; a selector of None counts no pod.
 
     `minimum_domains`: with fewer domains than this the emptiest one counts as empty. `honor_affinity`, `honor_taints`:
-    nodes that the pod's node affinity, or its tolerations, rule out do not count.
+    nodes that the pod's node affinity, or its tolerations, rule out do not count. `everywhere`: a wish by which nodes
+    without the label are rated as well.
     """
 
     topology_key: str
@@ -26,6 +27,7 @@ class SpreadConstraint:
     minimum_domains: int = 1
     honor_affinity: bool = True
     honor_taints: bool = False
+    everywhere: bool = False
 
     def selects(self, labels: Mapping[str, str]) -> bool:
         """Whether a pod with these labels counts."""

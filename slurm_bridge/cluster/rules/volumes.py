@@ -7,8 +7,6 @@ names nodes by allocating them, when it is too late to find that no volume can b
 import dataclasses
 from collections.abc import Callable, Iterator, Mapping
 
-from slurm_bridge.cluster.rules import affinity
-from slurm_bridge.model.node import Node
 from slurm_bridge.model.pod import Pod
 from slurm_bridge.model.storage import WAIT_FOR_FIRST_CONSUMER, Claim, StorageClass, Volume
 from slurm_bridge.model.verdict import Wait
@@ -49,12 +47,6 @@ def bound(pod: Pod, storage: Storage) -> tuple[Volume, ...] | Wait:
             return volume
         found.append(volume)
     return tuple(found)
-
-
-def reaches(volume: Volume, node: Node) -> bool:
-    """Whether a volume can be used from a node."""
-    reach = volume.spec.node_affinity
-    return reach is None or reach.required is None or affinity.selects(reach.required, node)
 
 
 def _bound(namespace: str, name: str, storage: Storage) -> Volume | Wait:

@@ -16,7 +16,6 @@ from slurm_bridge.cluster.columns.coded import units, units_given
 from slurm_bridge.cluster.facts import NOTHING, NodeFacts
 from slurm_bridge.families.kube_scheduler import classes, filters
 from slurm_bridge.families.kube_scheduler.filters import Predicates, Said
-from slurm_bridge.families.kube_scheduler.predicates import resources as room
 from slurm_bridge.families.kube_scheduler.predicates.base import Predicate
 from slurm_bridge.families.kube_scheduler.scene import Scene, with_pods
 from slurm_bridge.model.pod import Pod
@@ -60,23 +59,22 @@ def stands(seen: Scene, facts: _Facts, pods: Iterable[Pod], nodes: Mapping[str, 
 
 
 def _roomy(facts: NodeFacts, coming: Iterable[Pod]) -> bool:
-    """Every pod gets what it asks for, and no amount is exceeded that all pods are compared by.
+    """Every pod gets what it asks for.
 
     Counted as columns count, each pod by itself: amounts that are rounded up together would be less.
     """
     there = {pod.uid for pod in facts.pods}
-    wanted = dict.fromkeys(room.FIRST, 0)
+    wanted = dict[str, int]()
     for pod in coming:
         if pod.uid in there:
             return False
         for name, amount in resources.requests_of(pod).items():
             wanted[name] = wanted.get(name, 0) + units(name, amount)
-    return all(number <= _free(facts, name) for name, number in wanted.items())
-
-
-def _free(facts: NodeFacts, resource: str) -> int:
-    there = units_given(resource, facts.allocatable.get(resource, NOTHING))
-    return there - units(resource, facts.used.get(resource, NOTHING))
+    for name, number in wanted.items():
+        has = units_given(name, facts.allocatable.get(name, NOTHING))
+        if number and number > has - units(name, facts.used.get(name, NOTHING)):
+            return False
+    return True
 
 
 def wrong(
@@ -86,8 +84,12 @@ def wrong(
 
     `scene` is that of the cluster as it is, for any pod.
     """
-    coming = _coming(pods, nodes)
-    placed = {name: _with(facts[name], there) for name, there in coming.items() if name in facts}
+    coming, placed = _coming(pods, nodes), dict[str, NodeFacts]()
+    for name, there in coming.items():
+        if name in facts:
+            # A pod that counts there already is counted once.
+            every = {pod.uid: pod for pod in (*there, *facts[name].pods)}
+            placed[name] = with_pods(facts[name], every.values())
     together = scene.at(placed)
     return {
         name: said for name, there in coming.items() if (said := _said(together, placed.get(name), there, predicates))
@@ -101,12 +103,6 @@ def _coming(pods: Iterable[Pod], nodes: Mapping[str, str]) -> Mapping[str, Seque
         if pod.uid in nodes:
             coming[nodes[pod.uid]].append(pod)
     return coming
-
-
-def _with(facts: NodeFacts, coming: Sequence[Pod]) -> NodeFacts:
-    """The node with these pods; a pod that counts there already is counted once."""
-    there = {pod.uid: pod for pod in (*coming, *facts.pods)}
-    return with_pods(facts, there.values())
 
 
 def _said(together: Scene, facts: NodeFacts | None, coming: Sequence[Pod], predicates: Predicates) -> Said:

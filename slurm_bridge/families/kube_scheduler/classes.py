@@ -1,20 +1,19 @@
 """Pods that no filter and no score can tell apart are of one class: what was worked out for one holds for all."""
 
 from collections.abc import Iterator
-from typing import Any
 
 import msgspec
 
 from slurm_bridge.cluster.recent_answers import Recent
 from slurm_bridge.model import names
-from slurm_bridge.model.meta import ObjectMeta, OwnerReference
 from slurm_bridge.model.pod import Pod, PodTerm
 
 #: So many pods are remembered with their keys; a key is about as long as the part of the manifest that it stands for.
 MOST_PODS = 4096
 
-#: Volumes that every node can give; the one with the service account's token has another name in every pod.
-_ANYWHERE = frozenset({"configMap", "downwardAPI", "emptyDir", "gitRepo", "hostPath", "image", "projected", "secret"})
+#: Volumes that every node can give; the one with the service account's token has another name in every pod. Images are
+#: not among them: some nodes have them already.
+_ANYWHERE = frozenset({"configMap", "downwardAPI", "emptyDir", "gitRepo", "hostPath", "projected", "secret"})
 
 _keys: Recent[int, tuple[Pod, bytes]] = Recent(MOST_PODS)
 
@@ -28,25 +27,18 @@ def key(pod: Pod) -> bytes:
     # Its number may have been another pod's, which is kept here as long as its key is: then they are not the same.
     if known is not None and known[0] is pod:
         return known[1]
-    made = msgspec.json.encode(_looked_at(pod), order="deterministic")
+    meta = pod.metadata
+    controller = next((owner for owner in meta.owner_references if owner.controller), None)
+    # Gates and groups decide when a pod is placed, and not where.
+    spec = msgspec.structs.replace(pod.spec, volumes=tuple(_volumes(pod)), scheduling_gates=(), scheduling_group=None)
+    written = {name: value for name, value in meta.annotations.items() if name.startswith(names.JOB_PREFIX)}
+    made = msgspec.json.encode((meta.namespace, meta.labels, controller, written, spec), order="deterministic")
     _keys.put(id(pod), (pod, made))
     return made
 
 
-def _looked_at(pod: Pod) -> tuple[Any, ...]:
-    meta = pod.metadata
-    # Gates and groups decide when a pod is placed, and not where.
-    spec = msgspec.structs.replace(pod.spec, volumes=tuple(_volumes(pod)), scheduling_gates=(), scheduling_group=None)
-    written = {name: value for name, value in meta.annotations.items() if name.startswith(names.JOB_PREFIX)}
-    return meta.namespace, meta.labels, _controller(meta), written, spec
-
-
-def _controller(meta: ObjectMeta) -> OwnerReference | None:
-    return next((owner for owner in meta.owner_references if owner.controller), None)
-
-
 def _volumes(pod: Pod) -> Iterator[PodTerm]:
-    """Those that tie a pod to nodes; a claim that is made for this pod alone bears its name."""
+    """Those that matter where the pod comes; a claim that is made for this pod alone bears its name."""
     for volume in pod.spec.volumes:
         if "ephemeral" in volume:
             yield {"claim": f"{pod.metadata.name}-{volume.get('name', '')}"}

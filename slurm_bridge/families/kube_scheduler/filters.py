@@ -4,7 +4,7 @@ Without `always_check_all` a node is out with the first predicate that fails on 
 node to which pods are nominated has to take the pod twice, with them there and without, because they may not come.
 """
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 
 import numpy as np
 
@@ -25,11 +25,6 @@ Predicates = Mapping[str, Predicate]
 _NOTHING_SAID: Mapping[str, Failures] = {}
 
 
-def in_order(predicates: Predicates, order: Iterable[str]) -> Predicates:
-    """The predicates in another order; names that none of them has are passed over."""
-    return {name: predicates[name] for name in order if name in predicates}
-
-
 def evaluate(
     scene: Scene,
     predicates: Predicates,
@@ -42,8 +37,8 @@ def evaluate(
     codes, table = _run(scene, predicates, always_check_all=always_check_all, known=said)
     for name, pods in rivals(scene, nominated or NOBODY).items():
         row = scene.columns.row(name)
-        crowded = _crowded(scene, name, pods)
-        why = reasons_at(crowded, name, predicates, always_check_all=always_check_all) if crowded else ()
+        alone = crowded(scene, name, pods)
+        why = reasons_at(alone, name, predicates, always_check_all=always_check_all) if alone else ()
         if row is not None and why:
             table.append(why)
             codes[row] = len(table) - 1
@@ -57,25 +52,6 @@ def reasons_at(scene: Scene, node: str, predicates: Predicates, *, always_check_
         return ()
     codes, table = _run(scene, predicates, always_check_all=always_check_all)
     return table[int(codes[row])]
-
-
-def check(
-    scene: Scene,
-    node: str,
-    predicates: Predicates,
-    *,
-    always_check_all: bool = False,
-    nominated: Nominated | None = None,
-) -> Said:
-    """The same for one node of the scene, with those nominated to it first; when it fails then, that is enough."""
-    facts = scene.columns.row(node)
-    if facts is None:
-        return ()
-    for name, pods in rivals(scene, nominated or NOBODY).items():
-        crowded = _crowded(scene, name, pods) if name == node else None
-        if crowded and (said := reasons_at(crowded, node, predicates, always_check_all=always_check_all)):
-            return said
-    return reasons_at(scene, node, predicates, always_check_all=always_check_all)
 
 
 def _run(
@@ -123,7 +99,7 @@ def promised(pod: Pod, nominated: ByNode) -> str:
     return next((one.uid for pods in nominated.values() for one in pods if one.uid == pod.uid), "")
 
 
-def _crowded(scene: Scene, node: str, pods: Sequence[Pod]) -> Scene | None:
+def crowded(scene: Scene, node: str, pods: Sequence[Pod]) -> Scene | None:
     """The node alone, with these pods on it beside those that are there."""
     row = scene.columns.row(node)
     facts = scene.columns.facts[row] if row is not None else None

@@ -8,7 +8,14 @@ from typing import ClassVar
 from slurm_bridge.cluster.columns import Reasons
 from slurm_bridge.cluster.memo import VersionCache
 from slurm_bridge.cluster.recent_answers import Recent
-from slurm_bridge.families.kube_scheduler import allocation_check, classes, filters, priority_chain, selection
+from slurm_bridge.families.kube_scheduler import (
+    allocation_check,
+    classes,
+    filters,
+    priority_chain,
+    selection,
+    spread_defaults,
+)
 from slurm_bridge.families.kube_scheduler.allocation_check import PodStanding
 from slurm_bridge.families.kube_scheduler.extenders.desk import ExtenderDesk
 from slurm_bridge.families.kube_scheduler.lookup import Looking
@@ -41,13 +48,15 @@ class KubeScheduler:
         self._options, self._services = options, services
         self._rules = rules(options)
         self._prioritizer = priority_chain.of(options, services.finest)
-        self.needs = self._prioritizer.needs.union(*(rule.needs for rule in self._rules.values()))
+        self.needs = self._prioritizer.needs.union(
+            *(rule.needs for rule in self._rules.values()), spread_defaults.needs(options)
+        )
         #: What predicates as configured see to.
         self.honours = frozenset[Feature]().union(*(rule.honours for rule in self._rules.values()))
         self._own = any(rule.own for rule in self._rules.values())
         #: A site's code is part of it, which may hang: it is called as a foreign hook is.
         self.foreign = self._prioritizer.foreign or self._own
-        self._looking = Looking(self.needs)
+        self._looking = Looking(self.needs, options)
         self._extenders = ExtenderDesk(options.extenders, services)
         self._tiers = Tiers(count=options.tiers, first=options.first_tier, widen_after=options.widen_after_seconds)
         self._latest: Recent[bytes, tuple[int, Nodes, float, Prioritized]] = Recent(MOST_LATEST)
@@ -79,7 +88,7 @@ class KubeScheduler:
             self._latest.put(key, (session.snapshot.version, nodes, self._services.clock.now(), found))
         else:
             self._services.finest(functools.partial(found.lines, pod))
-        return Scores(nodes=found.numbers(), tiers=self._tiers, matrix=found.matrix())
+        return Scores(nodes=found.by_name, tiers=self._tiers, matrix=found.shown)
 
     def _lately(self, session: Session, key: bytes, nodes: Nodes) -> Prioritized | None:
         """What was said of an equal pod a moment ago: in a burst the scores of one stand for the next few of them.
@@ -91,7 +100,9 @@ class KubeScheduler:
             return None
         version, before, since, found = known
         fresh = self._services.clock.now() - since < self._options.score_seconds
-        return found if fresh and version == session.snapshot.version and _same(before, nodes) else None
+        # Identity first: a set is compared even with itself name by name.
+        same = version == session.snapshot.version and (before is nodes or before == nodes)
+        return found if fresh and same else None
 
     def verify(self, session: Session, workload: Workload, nodes: Mapping[str, str]) -> Admit | Deny:
         """By what is free now: all pods there count, except the pod itself."""
@@ -138,7 +149,14 @@ class KubeScheduler:
             return Denied(nodes=self._evaluate(session, pod), moving=True)
         known = self._known(session, pod)
         restless = self._restless(session, pod, known)
-        return self._moved(session, pod, known, restless) if restless else self._settled(session, pod, known)
+        if not restless:
+            return self._settled(session, pod, known)
+
+        def asked() -> Denied:
+            said = self._said(session, pod, known, restless)
+            return Denied(nodes=self._evaluate(session, pod, said), moving=True)
+
+        return self._moving.get(session.snapshot.use_version, known, asked)
 
     def _standing(self, session: Session, pod: Pod) -> PodStanding | None:
         """The nodes that such a pod is denied whatever runs, and the rules to ask again; None where all are asked."""
@@ -175,13 +193,6 @@ class KubeScheduler:
             session.snapshot.version, known, lambda: Denied(nodes=self._evaluate(session, pod), moving=False)
         )
 
-    def _moved(self, session: Session, pod: Pod, known: Known, restless: Restless) -> Denied:
-        def asked() -> Denied:
-            said = self._said(session, pod, known, restless)
-            return Denied(nodes=self._evaluate(session, pod, said), moving=True)
-
-        return self._moving.get(session.snapshot.use_version, known, asked)
-
     def _said(self, session: Session, pod: Pod, known: Known, restless: Restless) -> Mapping[str, Failures]:
         seen = self._scene(session, pod, self._options.capacity)
         return self._resting.said(session.snapshot.version, known, seen, restless)
@@ -195,18 +206,16 @@ class KubeScheduler:
         return scene(session.snapshot, pod, capacity=capacity, lookup=self._looking.at(session))
 
     def _rated(self, seen: Scene, nodes: Nodes) -> Nodes:
-        """All, or as many as are enough, others each time."""
-        enough = selection.num_feasible_nodes(self._options.percentage_of_nodes, len(nodes))
+        """All, or as many as are enough, others each time. What is enough follows from how many nodes there are.
+
+        Which of them fit is known of all: columns are filtered as a whole, and to stop early would save nothing.
+        """
+        columns = seen.columns
+        enough = selection.num_feasible_nodes(self._options.percentage_of_nodes, int(columns.present.sum()))
         if enough >= len(nodes):
             return nodes
-        columns = seen.columns
         start = self._services.dice.randrange(len(columns))
         return columns.nodes(selection.some(columns.mask(nodes), enough, start))
-
-
-def _same(one: Nodes, other: Nodes) -> bool:
-    """Identity first: a set is compared even with itself name by name."""
-    return one is other or one == other
 
 
 def _first(ask: Ask) -> Pod:

@@ -6,7 +6,10 @@ from typing import TypeVar
 
 from slurm_bridge.cluster.memo import VersionCache
 from slurm_bridge.cluster.rules import volumes
-from slurm_bridge.families.kube_scheduler.scene import Labels, Lookup
+from slurm_bridge.cluster.rules.spread import SpreadConstraint
+from slurm_bridge.families.kube_scheduler import spread_defaults
+from slurm_bridge.families.kube_scheduler.options import AffinityOptions, KubeSchedulerOptions
+from slurm_bridge.families.kube_scheduler.scene import AddedAffinity, Labels, Lookup
 from slurm_bridge.hooks.base import Session
 from slurm_bridge.hooks.needs import Need
 from slurm_bridge.model import selectors
@@ -28,8 +31,10 @@ _Limits = Mapping[str, Mapping[str, int]]
 class Looking:
     """What is not among the needs is as if there were none of it."""
 
-    def __init__(self, needs: frozenset[Need]) -> None:
+    def __init__(self, needs: frozenset[Need], options: KubeSchedulerOptions) -> None:
         self._needs = needs
+        self._defaults = spread_defaults.configured(options)
+        self._added = _added(options.added_affinity)
         #: What is looked up for pods without claims, and for those with.
         self._plain = tuple(need for need in Need if need in needs - {Need.PODS, *STORAGE})
         self._claiming = tuple(need for need in Need if need in needs - {Need.PODS})
@@ -55,6 +60,8 @@ class Looking:
             namespace_labels=lambda name: self._namespace(session, name),
             service_selectors=lambda namespace: self._services_now(session).get(namespace, ()),
             controller_selectors=lambda namespace: self._controllers_now(session).get(namespace, ()),
+            default_spread=lambda pod: self._default_spread(session, pod),
+            added_affinity=self._added,
         )
 
     def versions(self, session: Session, pod: Pod) -> tuple[int, ...]:
@@ -68,6 +75,12 @@ class Looking:
         found = session.view(Need.NAMESPACES).get("", name)
         return found.metadata.labels if found is not None else None
 
+    def _default_spread(self, session: Session, pod: Pod) -> tuple[SpreadConstraint, ...]:
+        if not self._defaults:
+            return ()
+        services = self._services_now(session).get(pod.metadata.namespace, ())
+        return spread_defaults.of(pod, self._defaults, services, session)
+
     def _services_now(self, session: Session) -> Mapping[str, Sequence[Labels]]:
         every = _all(session, self._needs, Need.SERVICES, Service)
         version = _version(session, self._needs, (Need.SERVICES,))
@@ -78,12 +91,22 @@ class Looking:
         kinds = (Need.REPLICASETS, Need.STATEFULSETS)
         every = (one for need in kinds for one in _all(session, self._needs, need, Controller))
         version = _version(session, self._needs, kinds)
-        return self._controllers.get(version, kinds[0], lambda: _grouped(_controlled(every)))
+        read = ((one.metadata.namespace, selectors.read(one.spec.selector)) for one in every)
+        selecting = ((namespace, selector) for namespace, selector in read if selector)
+        return self._controllers.get(version, kinds[0], lambda: _grouped(selecting))
 
     def _limits_now(self, session: Session) -> _Limits:
         every = _all(session, self._needs, Need.CSINODES, CsiNode)
         version = _version(session, self._needs, (Need.CSINODES,))
         return self._limits.get(version, Need.CSINODES, lambda: _limits(every))
+
+
+def _added(given: AffinityOptions) -> AddedAffinity:
+    terms = [one.model_dump(by_alias=True) for one in given.required]
+    return AddedAffinity(
+        required={"nodeSelectorTerms": terms} if terms else None,
+        preferred=tuple(one.model_dump(by_alias=True) for one in given.preferred),
+    )
 
 
 def _all(session: Session, needs: frozenset[Need], need: Need, kind: type[T]) -> Iterator[T]:
@@ -95,13 +118,6 @@ def _all(session: Session, needs: frozenset[Need], need: Need, kind: type[T]) ->
 def _version(session: Session, needs: frozenset[Need], kinds: Iterable[Need]) -> int:
     """Each version only grows, so their sum moves when one of them does."""
     return sum(session.view(need).version for need in kinds if need in needs)
-
-
-def _controlled(every: Iterable[Controller]) -> Iterator[tuple[str, tuple[Requirement, ...]]]:
-    for one in every:
-        selector = selectors.read(one.spec.selector)
-        if selector:
-            yield one.metadata.namespace, selector
 
 
 def _grouped(pairs: Iterable[tuple[str, V]]) -> Mapping[str, Sequence[V]]:

@@ -56,29 +56,19 @@ class Prioritized:
     rows: tuple[Scored, ...]
     combined: Whole
 
-    def numbers(self) -> Numbers:
-        """The sums by name, always the same object."""
-        return self._numbers
-
-    def matrix(self) -> base.Matrix:
-        """All of it by name, always the same object."""
-        return self._matrix
-
     @functools.cached_property
-    def _numbers(self) -> Numbers:
+    def by_name(self) -> Numbers:
+        """The sums, always the same object."""
         return Numbers(self.columns, lambda: (self.combined, self.nodes))
 
     @functools.cached_property
-    def _matrix(self) -> base.Matrix:
+    def shown(self) -> base.Matrix:
+        """All of it by name, always the same object."""
         rows = tuple(
             base.Row(name=row.name, weight=row.weight, scores=Cells(self.columns, row.values, self.nodes))
             for row in self.rows
         )
-        return base.Matrix(rows=rows, combined=self.numbers())
-
-    def hosts(self) -> tuple[HostPriority, ...]:
-        """The sums as a list, by name."""
-        return tuple(sorted(listed(self.columns, self.combined, self.nodes), key=lambda one: one.host))
+        return base.Matrix(rows=rows, combined=self.by_name)
 
     def lines(self, pod: Pod) -> Iterator[str]:
         """Every cell as kube-scheduler logs it."""
@@ -106,11 +96,6 @@ def combine(rows: Sequence[Scored], length: int) -> Whole:
             weighed = row.values * row.weight
             total = weighed if total is None else total + weighed
     return numbers.constant(length, flat) if total is None else np.add(total, flat)
-
-
-def unrated(columns: NodeColumns, nodes: Mask) -> Prioritized:
-    """No priority was asked: all nodes are equal."""
-    return Prioritized(columns=columns, nodes=nodes, rows=(), combined=numbers.constant(len(columns), UNRATED))
 
 
 def by_row(columns: NodeColumns, scores: Mapping[str, int]) -> Whole:

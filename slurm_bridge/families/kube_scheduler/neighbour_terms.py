@@ -140,14 +140,11 @@ def of_interest(scene: Scene, said: Sequence[tuple[Found, About]]) -> Sequence[s
     keys = list(dict.fromkeys(key for _, about in said for key in about if key in there))
     if len(keys) <= MOST_KEYS:
         return keys
-    own, whose = scene.pod.metadata.namespace, {key: _speakers(key, said) for key in keys}
+    own, whose = scene.pod.metadata.namespace, dict[str, frozenset[str]]()
+    for key in keys:
+        speaking = (found.values[code] for found, about in said for code in about.get(key, ()))
+        whose[key] = frozenset(one.namespace for one in speaking if one is not None)
     return sorted(keys, key=lambda key: (own not in whose[key], -len(whose[key]), key))[:MOST_KEYS]
-
-
-def _speakers(key: str, said: Iterable[tuple[Found, About]]) -> frozenset[str]:
-    """The namespaces of pods with terms about a topology key."""
-    speaking = (found.values[code] for found, about in said for code in about.get(key, ()))
-    return frozenset(one.namespace for one in speaking if one is not None)
 
 
 @dataclasses.dataclass(frozen=True, slots=True, eq=False)

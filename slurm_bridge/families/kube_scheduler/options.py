@@ -1,7 +1,8 @@
 """How the hook "kube-scheduler" is configured."""
 
+import re
 from collections.abc import Mapping
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Literal, Self
 
 import pydantic
 
@@ -90,6 +91,85 @@ class ExtenderOptions(pydantic.BaseModel, frozen=True, extra="forbid", use_attri
     """The authorities that may sign its certificate, in place of the system's."""
 
 
+class SpreadOptions(pydantic.BaseModel, frozen=True, extra="forbid", use_attribute_docstrings=True):
+    """A topology spread constraint for pods that have none; the pods that count follow from each pod."""
+
+    topology_key: Annotated[str, pydantic.Field(min_length=1)]
+    """The label of nodes by which pods are spread."""
+    max_skew: Annotated[int, pydantic.Field(ge=1)]
+    """How many pods more than the emptiest domain another one may have."""
+    when_unsatisfiable: Literal["DoNotSchedule", "ScheduleAnyway"]
+    """Whether it must hold, or only counts for PodTopologySpread."""
+    min_domains: Annotated[int, pydantic.Field(ge=1)] = 1
+    """With fewer domains than this the emptiest one counts as empty."""
+    node_affinity_policy: Literal["Honor", "Ignore"] = "Honor"
+    """Whether nodes that the pod's node affinity rules out are left out of the domains."""
+    node_taints_policy: Literal["Honor", "Ignore"] = "Ignore"
+    """Whether nodes whose taints the pod does not tolerate are left out of the domains."""
+
+
+class ConditionOptions(pydantic.BaseModel, frozen=True, extra="forbid", use_attribute_docstrings=True):
+    """What a label or the name of a node has to be."""
+
+    key: Annotated[str, pydantic.Field(min_length=1)]
+    """The key of the label; of fields there is only `metadata.name`."""
+    operator: Literal["In", "NotIn", "Exists", "DoesNotExist", "Gt", "Lt"]
+    """How the value is compared."""
+    values: tuple[str, ...] = ()
+    """With what; of `Gt` and `Lt` one whole number."""
+
+    @pydantic.model_validator(mode="after")
+    def _comparable(self) -> Self:
+        match self.operator:
+            case "In" | "NotIn" if not self.values:
+                raise ValueError(f"{self.operator} needs values")
+            case "Exists" | "DoesNotExist" if self.values:
+                raise ValueError(f"{self.operator} takes no values")
+            case "Gt" | "Lt" if not re.fullmatch(r"[+-]?[0-9]{1,19}", ",".join(self.values)):
+                raise ValueError(f"{self.operator} needs one whole number")
+        return self
+
+
+class TermOptions(
+    pydantic.BaseModel, frozen=True, extra="forbid", use_attribute_docstrings=True, populate_by_name=True
+):
+    """Conditions that all have to hold, as in node affinity; without any, no node meets it."""
+
+    match_expressions: tuple[ConditionOptions, ...] = pydantic.Field(default=(), alias="matchExpressions")
+    """Conditions on labels; may be written `matchExpressions`."""
+    match_fields: tuple[ConditionOptions, ...] = pydantic.Field(default=(), alias="matchFields")
+    """Conditions on the name of the node; may be written `matchFields`."""
+
+    @pydantic.field_validator("match_fields")
+    @classmethod
+    def _of_the_name(cls, rows: tuple[ConditionOptions, ...]) -> tuple[ConditionOptions, ...]:
+        for one in rows:
+            if one.key != "metadata.name":
+                raise ValueError(f"matchFields: the only field is metadata.name, not {one.key}")
+            if one.operator not in ("In", "NotIn"):
+                raise ValueError(f"matchFields: the operator is In or NotIn, not {one.operator}")
+        return rows
+
+
+class PreferenceOptions(pydantic.BaseModel, frozen=True, extra="forbid", use_attribute_docstrings=True):
+    """A term, and how much it counts."""
+
+    weight: Annotated[int, pydantic.Field(ge=1, le=100)]
+    """What a node that meets it gets."""
+    preference: TermOptions
+    """What it has to meet."""
+
+
+class AffinityOptions(pydantic.BaseModel, frozen=True, extra="forbid", use_attribute_docstrings=True):
+    """Node affinity that every pod has beside its own."""
+
+    required: tuple[TermOptions, ...] = ()
+    """Terms of which a node has to meet one, or else MatchNodeSelector and GeneralPredicates exclude it; empty: any
+    node may be used."""
+    preferred: tuple[PreferenceOptions, ...] = ()
+    """Terms that count for NodeAffinity."""
+
+
 class KubeSchedulerOptions(pydantic.BaseModel, frozen=True, extra="forbid", use_attribute_docstrings=True):
     """Predicates and priorities by name, and how scores become attempts."""
 
@@ -105,7 +185,8 @@ class KubeSchedulerOptions(pydantic.BaseModel, frozen=True, extra="forbid", use_
     """What resources are compared with: all that a node has (what is in use is a matter of Slurm's queue), or what is
     free now."""
     percentage_of_nodes: Annotated[int, pydantic.Field(ge=0, le=100)] = 100
-    """How many of the nodes that fit are rated; 0 lets the size of the cluster decide, and 100 nodes are always."""
+    """How many nodes that fit are rated, in percent of all nodes, at least 100; 0: 50 % less 1 % for every 125 nodes,
+    but 5 % at least."""
     tiers: Annotated[int, pydantic.Field(ge=1, le=10)] = 3
     """In how many steps all nodes that fit are offered to Slurm, the best first; 1: all at once."""
     first_tier: Annotated[int, pydantic.Field(ge=1)] | None = None
@@ -118,5 +199,22 @@ class KubeSchedulerOptions(pydantic.BaseModel, frozen=True, extra="forbid", use_
     """At how many nodes a site's own priorities look at once."""
     hard_pod_affinity_weight: Annotated[int, pydantic.Field(ge=0, le=100)] = 1
     """How much it counts for InterPodAffinity that a running pod requires this one near."""
+    added_affinity: AffinityOptions = AffinityOptions()
+    """Node affinity that every pod has beside its own."""
+    spread_defaulting: Literal["list", "system"] = "list"
+    """Which topology spread constraints pods without any get that belong to a service, replica set or stateful set:
+    `default_spread_constraints`, or kube-scheduler's own, which are wishes for hosts and zones."""
+    default_spread_constraints: tuple[SpreadOptions, ...] = ()
+    """With `spread_defaulting: list`, the constraints for such pods."""
     extenders: tuple[ExtenderOptions, ...] = ()
     """Services that are asked over HTTP, too."""
+
+    @pydantic.model_validator(mode="after")
+    def _spread(self) -> Self:
+        if self.spread_defaulting == "system" and self.default_spread_constraints:
+            raise ValueError("default_spread_constraints: must be empty with spread_defaulting: system")
+        given = [(one.topology_key, one.when_unsatisfiable) for one in self.default_spread_constraints]
+        for key, when in given:
+            if given.count((key, when)) > 1:
+                raise ValueError(f"default_spread_constraints: has {key} with {when} twice")
+        return self

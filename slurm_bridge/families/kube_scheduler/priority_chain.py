@@ -7,9 +7,9 @@ from slurm_bridge.cluster.columns import Mask
 from slurm_bridge.cluster.memo import VersionCache
 from slurm_bridge.families.kube_scheduler import matrix, single
 from slurm_bridge.families.kube_scheduler.kept import Carried, ScoreCache
-from slurm_bridge.families.kube_scheduler.matrix import Prioritized, Scored
+from slurm_bridge.families.kube_scheduler.matrix import UNRATED, Prioritized, Scored
 from slurm_bridge.families.kube_scheduler.options import KubeSchedulerOptions
-from slurm_bridge.families.kube_scheduler.priorities import table
+from slurm_bridge.families.kube_scheduler.priorities import numbers, table
 from slurm_bridge.families.kube_scheduler.priorities.rule import BadPriority, PriorityConfig
 from slurm_bridge.families.kube_scheduler.scene import Scene
 from slurm_bridge.families.kube_scheduler.single import PriorityFailure
@@ -68,7 +68,11 @@ class Prioritizer:
         #: By identity of the sets, which the answers hold.
         self._known: VersionCache[tuple[bytes, int], tuple[Nodes, Prioritized]] = VersionCache(MOST_SHAPES)
         self._kept = ScoreCache(MOST_KEPT)
-        _unique(self.configs)
+        named: dict[str, list[str]] = {}
+        for config in self.configs:
+            named.setdefault(table.identity(config.name), []).append(config.name)
+        if twice := [_twice(names) for names in named.values() if len(names) > 1]:
+            raise BadPriority("\n".join(sorted(twice)))
 
     @property
     def needs(self) -> frozenset[Need]:
@@ -96,13 +100,18 @@ class Prioritizer:
         """
         mask = scene.columns.mask(nodes)
         if not self.configs and not extended:
-            return matrix.unrated(scene.columns, mask)
+            equal = numbers.constant(len(scene.columns), UNRATED)
+            return Prioritized(columns=scene.columns, nodes=mask, rows=(), combined=equal)
         if self._own:
             found = self._with_own(scene, session, nodes, key)
         else:
             found = self._remembered(scene, session, nodes, key)
         if extended:
-            found = _put_together(scene, mask, [*found.rows, *(_outside(scene, one) for one in extended)])
+            rows = [
+                Scored(name=one.name, weight=one.weight, values=matrix.by_row(scene.columns, one.scores))
+                for one in extended
+            ]
+            found = _put_together(scene, mask, [*found.rows, *rows])
         self._finest(lambda: found.lines(scene.pod))
         return found
 
@@ -172,17 +181,14 @@ def _rows(
     ]
 
 
+def _twice(names: Sequence[str]) -> str:
+    """Whether under one name or several, all of them would count."""
+    different = list(dict.fromkeys(names))
+    if len(different) == 1:
+        return f"priority {different[0]}: is configured twice"
+    return f"priorities {' and '.join(different)}: are names of one priority; configure it once"
+
+
 def _put_together(scene: Scene, mask: Mask, rows: Sequence[Scored]) -> Prioritized:
     combined = matrix.combine(rows, len(scene.columns))
     return Prioritized(columns=scene.columns, nodes=mask, rows=tuple(rows), combined=combined)
-
-
-def _outside(scene: Scene, said: Extended) -> Scored:
-    return Scored(name=said.name, weight=said.weight, values=matrix.by_row(scene.columns, said.scores))
-
-
-def _unique(configs: Sequence[PriorityConfig]) -> None:
-    names = [config.name for config in configs]
-    twice = sorted({name for name in names if names.count(name) > 1})
-    if twice:
-        raise BadPriority("\n".join(f"priority {name}: is configured twice" for name in twice))

@@ -5,12 +5,14 @@ preemption, the check of an allocation), only those nodes are judged whose pods 
 """
 
 import dataclasses
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from fractions import Fraction
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Any
 
 from slurm_bridge.cluster.columns import Mask, NodeColumns
 from slurm_bridge.cluster.facts import NOTHING, Amounts, NodeFacts
-from slurm_bridge.cluster.rules import volumes
+from slurm_bridge.cluster.rules import spread, volumes
+from slurm_bridge.cluster.rules.affinity import Term
+from slurm_bridge.cluster.rules.spread import SpreadConstraint
 from slurm_bridge.cluster.snapshot import ClusterSnapshot
 from slurm_bridge.families.kube_scheduler.options import Capacity
 from slurm_bridge.model.pod import Pod
@@ -26,12 +28,21 @@ _NO_STORAGE = volumes.Storage(
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
+class AddedAffinity:
+    """Node affinity that every pod has beside its own: a node selector, and preferences as pods write them."""
+
+    required: Term | None = None
+    preferred: tuple[Mapping[str, Any], ...] = ()
+
+
+@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
 class Lookup:
-    """Where to find objects that rules speak of; a hook gives what its needs let it see.
+    """Where to find objects that rules speak of; a hook gives what its needs let it see, and what is configured.
 
     `namespace_labels`: None for an unknown namespace. `service_selectors`: those of a namespace.
     `volume_limits`: how many volumes of a driver nodes can attach, for those of which it is known.
-    `controller_selectors`: those of the replica sets and stateful sets of a namespace.
+    `controller_selectors`: those of the replica sets and stateful sets of a namespace. `default_spread`: the topology
+    spread constraints of a pod that has none itself.
     """
 
     storage: volumes.Storage = _NO_STORAGE
@@ -40,6 +51,8 @@ class Lookup:
     namespace_labels: Callable[[str], Labels | None] = lambda _namespace: None
     service_selectors: Callable[[str], Sequence[Labels]] = lambda _namespace: ()
     controller_selectors: Callable[[str], Sequence[tuple[Requirement, ...]]] = lambda _namespace: ()
+    default_spread: Callable[[Pod], Sequence[SpreadConstraint]] = lambda _pod: ()
+    added_affinity: AddedAffinity = AddedAffinity()
 
 
 NOWHERE = Lookup()
@@ -67,6 +80,12 @@ class Scene:
         parts += [(part, part.present) for part in changed]
         return dataclasses.replace(self, columns=changed[0], parts=tuple(parts))
 
+    def spread(self, *, hard: bool) -> tuple[SpreadConstraint, ...]:
+        """The constraints of the pod, or those that pods without any have: the ones that must hold, or the wishes."""
+        if self.pod.spec.topology_spread_constraints:
+            return spread.constraints(self.pod, hard=hard)
+        return tuple(one for one in self.lookup.default_spread(self.pod) if one.hard is hard)
+
     def of(self, pod: Pod) -> "Scene":
         """The same for another pod."""
         return dataclasses.replace(self, pod=pod)
@@ -82,20 +101,13 @@ def with_pods(facts: NodeFacts, pods: Iterable[Pod]) -> NodeFacts:
     """The node as if exactly these pods were on it."""
     now = tuple(pods)
     before, after = {pod.uid: pod for pod in facts.pods}, {pod.uid: pod for pod in now}
+    gone = [(-1, pod) for uid, pod in before.items() if uid not in after]
+    came = [(1, pod) for uid, pod in after.items() if uid not in before]
     used = dict(facts.used)
-    for sign, some in ((-1, _missing(before, after)), (1, _missing(after, before))):
-        for pod in some:
-            _count(used, pod, sign)
+    for sign, pod in (*gone, *came):
+        for name, amount in _requests_of(pod).items():
+            used[name] = used.get(name, NOTHING) + sign * amount
     return dataclasses.replace(facts, pods=now, used=used)
-
-
-def _missing(some: Mapping[str, Pod], others: Mapping[str, Pod]) -> Iterator[Pod]:
-    return (pod for uid, pod in some.items() if uid not in others)
-
-
-def _count(used: dict[str, Fraction], pod: Pod, sign: int) -> None:
-    for name, amount in _requests_of(pod).items():
-        used[name] = used.get(name, NOTHING) + sign * amount
 
 
 def _requests_of(pod: Pod) -> Amounts:

@@ -1,45 +1,14 @@
-"""How many feasible nodes are enough, and which of the best is taken."""
-
-from collections.abc import Callable
+"""How many feasible nodes are enough, and which they are."""
 
 import numpy as np
 
 from slurm_bridge.cluster.columns import Mask
-from slurm_bridge.families.kube_scheduler.priorities.rule import HostPriorityList
 
 #: Fewer nodes than these are never worth leaving out.
 ENOUGH = 100
 
 #: Without a percentage: half of the nodes of a small cluster, fewer of a large one, but never less than the last.
 _FROM, _LESS_PER, _LEAST = 50, 125, 5
-
-#: A number below the one that is given: dice, or turns.
-Pick = Callable[[int], int]
-
-
-class NothingToSelect(ValueError):
-    """There is no node to choose from."""
-
-
-class HostTurns:
-    """Of several equally good ones each in turn."""
-
-    def __init__(self, start: int = 0) -> None:
-        self._next = start
-
-    def __call__(self, below: int) -> int:
-        turn = self._next
-        self._next += 1
-        return turn % below
-
-
-def select_host(scored: HostPriorityList, pick: Pick) -> str:
-    """A node with the highest score; which of several is for `pick` to say, in the order of the list."""
-    if not scored:
-        raise NothingToSelect("empty priority list")
-    most = max(one.score for one in scored)
-    best = [one.host for one in scored if one.score == most]
-    return best[pick(len(best))]
 
 
 def num_feasible_nodes(percentage: int, number: int) -> int:

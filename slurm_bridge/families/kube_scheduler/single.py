@@ -5,17 +5,17 @@
 Where nothing failed there is a score for every candidate; results do not depend on which thread finishes first.
 """
 
+import collections
 import dataclasses
 import functools
 import threading
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 import numpy as np
 
 from slurm_bridge.cluster.columns import Mask, NodeColumns, Whole
-from slurm_bridge.cluster.facts import NodeFacts
-from slurm_bridge.families.kube_scheduler import matrix, parallel
+from slurm_bridge.families.kube_scheduler import matrix
 from slurm_bridge.families.kube_scheduler.kept import Carried
 from slurm_bridge.families.kube_scheduler.priorities.rule import (
     ColumnFunction,
@@ -27,6 +27,8 @@ from slurm_bridge.families.kube_scheduler.priorities.rule import (
 )
 from slurm_bridge.families.kube_scheduler.scene import Scene
 from slurm_bridge.hooks.base import Session
+
+Piece = Callable[[], None]
 
 #: Scores are weighed and added in 64 bits.
 _MOST = 2**31
@@ -70,31 +72,32 @@ class Run:
         for config in single:
             self.values[config.name] = np.zeros(len(self._scene.columns), np.int64)
         whole = [functools.partial(self._column_map, config) for config in maps if isinstance(config.map, ColumnMap)]
-        parts = [functools.partial(self._maps, single, part) for part in self._parts()] if single else []
-        parallel.run([*functions, *whole, *parts], self._parallelism)
+        together = range(self._parallelism) if single else ()
+        parts = [part for start in together if (part := self._rows[start :: self._parallelism])]
+        side_by_side(
+            [*functions, *whole, *(functools.partial(self._maps, single, part) for part in parts)], self._parallelism
+        )
         reduces = [functools.partial(self._reduce, config) for config in maps if config.reduce is not None]
-        parallel.run(reduces, self._parallelism)
+        side_by_side(reduces, self._parallelism)
         self.failures.sort()
-
-    def _parts(self) -> list[Sequence[int]]:
-        return [part for start in range(self._parallelism) if (part := self._rows[start :: self._parallelism])]
 
     def _function(self, config: PriorityConfig) -> None:
         if isinstance(config.function, ColumnFunction):
             of = config.function.of
             self._keep(config, lambda: of(self._scene, self._nodes))
         elif config.function is not None:
-            function = config.function
-            self._keep(config, lambda: self._column(function(self._scene.pod, self._session, self._facts())))
+            function, every = config.function, (self._scene.columns.facts[row] for row in self._rows)
+            facts = [one for one in every if one is not None]
+            self._keep(config, lambda: self._column(function(self._scene.pod, self._session, facts)))
 
     def _column_map(self, config: PriorityConfig) -> None:
-        if isinstance(config.map, ColumnMap):
-            self._keep(config, functools.partial(self._raw, config.name, config.map))
-
-    def _raw(self, name: str, rated: ColumnMap) -> Whole | None:
-        if self._carried is not None and rated.by_row:
-            return self._carried.raw(name, rated.of)
-        return rated.of(self._scene)
+        rated, carried = config.map, self._carried
+        if isinstance(rated, ColumnMap):
+            of = rated.of
+            if carried is not None and rated.by_row:
+                self._keep(config, lambda: carried.raw(config.name, of))
+            else:
+                self._keep(config, lambda: of(self._scene))
 
     def _maps(self, configs: Sequence[PriorityConfig], rows: Sequence[int]) -> None:
         for row in rows:
@@ -129,13 +132,35 @@ class Run:
     def _column(self, scores: HostPriorityList) -> Whole:
         return column(self._scene.columns, scores, self._nodes)
 
-    def _facts(self) -> list[NodeFacts]:
-        every = (self._scene.columns.facts[row] for row in self._rows)
-        return [facts for facts in every if facts is not None]
-
     def _fail(self, config: PriorityConfig, node: str, error: Exception) -> None:
         with self._lock:
             self.failures.append(PriorityFailure(config.name, node, f"{type(error).__name__}: {error}"))
+
+
+def side_by_side(pieces: Iterable[Piece], parallelism: int) -> None:
+    """Each piece once, all of them done when it returns; a piece keeps its own result and its own failure.
+
+    The threads end with the work. A piece that hangs blocks only its caller, and not the end of the process.
+    """
+    waiting = collections.deque(pieces)
+    threads = [
+        threading.Thread(target=_work, args=(waiting,), name=f"priorities-{number}", daemon=True)
+        for number in range(min(parallelism, len(waiting)) - 1)
+    ]
+    for thread in threads:
+        thread.start()
+    _work(waiting)
+    for thread in threads:
+        thread.join()
+
+
+def _work(waiting: collections.deque[Piece]) -> None:
+    while True:
+        try:
+            piece = waiting.popleft()
+        except IndexError:
+            return
+        piece()
 
 
 def column(columns: NodeColumns, scores: HostPriorityList, nodes: Mask) -> Whole:

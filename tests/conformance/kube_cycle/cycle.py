@@ -16,9 +16,10 @@ from slurm_bridge.families.kube_scheduler.filters import Nominated, Predicates
 from slurm_bridge.families.kube_scheduler.matrix import Prioritized
 from slurm_bridge.families.kube_scheduler.priority_chain import PrioritiesFailed, Prioritizer
 from slurm_bridge.families.kube_scheduler.scene import Scene
-from slurm_bridge.families.kube_scheduler.selection import Pick
 from slurm_bridge.hooks.base import Session
+from tests.conformance.kube_cycle import host
 from tests.conformance.kube_cycle.fiterror import FitError
+from tests.conformance.kube_cycle.host import Pick
 
 ALL = 100
 
@@ -76,7 +77,7 @@ def _choose(scene: Scene, session: Session, by: Algorithm, feasible: Mask) -> Sc
         found = by.prioritizer.run(scene, session, scene.columns.nodes(feasible))
     except PrioritiesFailed as failed:
         return Unscheduled(message="priority failed", detail=str(failed))
-    return Scheduled(host=selection.select_host(found.hosts(), by.pick), prioritized=found)
+    return Scheduled(host=host.select_host(host.hosts(found), by.pick), prioritized=found)
 
 
 def _claims(scene: Scene) -> str | None:

@@ -6,11 +6,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from slurm_bridge.cluster import selection
 from slurm_bridge.cluster.rules import affinity
 from slurm_bridge.model import selectors
-from tests.unit.hooks.builders import node, pod
+from tests.unit.hooks.builders import cluster, node, pod
 
 LABELS = {"zone": "a", "cores": "16", "ssd": ""}
+COLUMNS = cluster([node("n", labels=LABELS)]).columns
 
 
 @pytest.mark.parametrize(
@@ -76,7 +78,7 @@ def expression(key: str, operator: str, *values: str) -> dict[str, Any]:
 def test_operators(row: dict[str, Any], holds: bool) -> None:
     """Every operator, on labels that are there, are missing, or are no numbers."""
     selector = {"nodeSelectorTerms": [{"matchExpressions": [row]}]}
-    assert affinity.selects(selector, node("n", labels=LABELS)) is holds
+    assert selection.selected(COLUMNS, selector).tolist() == [holds]
 
 
 def name_row(operator: str, *values: str) -> dict[str, Any]:
@@ -100,7 +102,7 @@ def name_row(operator: str, *values: str) -> dict[str, Any]:
 )
 def test_terms(terms: list[dict[str, Any]], holds: bool) -> None:
     """Terms are alternatives, their rows all hold; an empty term holds nowhere."""
-    assert affinity.selects({"nodeSelectorTerms": terms}, node("n", labels=LABELS)) is holds
+    assert selection.selected(COLUMNS, {"nodeSelectorTerms": terms}).tolist() == [holds]
 
 
 @pytest.mark.parametrize(
@@ -120,7 +122,7 @@ def test_a_pod_says_where(selector: dict[str, str], required: dict[str, Any] | N
     if required is not None:
         of_node["requiredDuringSchedulingIgnoredDuringExecution"] = required
     asking = pod(node_selector=selector, affinity={"nodeAffinity": of_node, "podAffinity": {}})
-    assert affinity.accepts(asking, node("n", labels=LABELS)) is holds
+    assert selection.accepting(COLUMNS, asking).tolist() == [holds]
 
 
 def test_no_affinity() -> None:

@@ -6,11 +6,12 @@ from typing import Any
 import msgspec
 import pytest
 
+from slurm_bridge.cluster import selection
 from slurm_bridge.cluster.rules import volumes
 from slurm_bridge.model.meta import Object, ObjectMeta
 from slurm_bridge.model.storage import Claim, StorageClass, Volume
 from slurm_bridge.model.verdict import Wait
-from tests.unit.hooks.builders import node, pod
+from tests.unit.hooks.builders import cluster, node, pod
 
 USES_DATA = ({"name": "v", "persistentVolumeClaim": {"claimName": "data"}},)
 
@@ -88,12 +89,13 @@ def test_t14_a_bound_volume_says_from_where_it_can_be_used() -> None:
     """The volume's own node affinity is a node selector."""
     found = volumes.bound(pod(volumes=USES_DATA), storage({"team/data": claim(), "pv": local("a")}))
     assert not isinstance(found, Wait)
-    assert [volumes.reaches(found[0], node("n", labels={"zone": zone})) for zone in "ab"] == [True, False]
+    columns = cluster([node("a", labels={"zone": "a"}), node("b", labels={"zone": "b"})]).columns
+    assert selection.reaching(columns, found[0]).tolist() == [True, False]
 
 
 def test_a_volume_without_affinity_is_everywhere() -> None:
     """Network storage has none."""
-    assert volumes.reaches(read(Volume), node("n"))
+    assert selection.reaching(cluster([node("n")]).columns, read(Volume)).tolist() == [True]
 
 
 def test_claims_of_a_pod() -> None:

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from slurm_bridge.cluster import facts
 from slurm_bridge.cluster.cluster_cache import ClusterCache
 from slurm_bridge.cluster.facts import NodeFacts
-from slurm_bridge.cluster.rules import affinity, taints
+from slurm_bridge.cluster.rules import taints
 from slurm_bridge.cluster.snapshot import ClusterSnapshot
 from slurm_bridge.families.eligibility import Eligibility, EligibilityOptions
 from slurm_bridge.hooks.base import Ask
@@ -18,6 +18,7 @@ from slurm_bridge.hooks.chain import Chain
 from slurm_bridge.model.node import Taint
 from slurm_bridge.model.pod import Pod, Toleration
 from slurm_bridge.translate import resources
+from tests.unit import affinity_oracle
 from tests.unit.hooks.builders import Around, gang, node, partition, pod, request, shape, slurm_node
 
 _taint = st.builds(
@@ -80,7 +81,7 @@ def expected(there: NodeFacts, asking: Pod, *, managed: bool, free: bool) -> Ite
         yield "node(s) were unschedulable"
     elif not one.ready:
         yield "node(s) were not ready"
-    elif not affinity.accepts(asking, one):
+    elif not affinity_oracle.accepts(asking, one):
         yield "node(s) didn't match Pod's node affinity/selector"
     elif tainted:
         yield f"node(s) had untolerated taint {{{tainted.key}: {tainted.value}}}"

@@ -84,7 +84,10 @@ class ExtenderDesk:
 
     def _usable(self, name: str, nodes: Nodes) -> _ExtenderAnswer | None:
         answer = self._answers.get(name)
-        if answer is None or self._services.clock.now() - answer.at > _lasts(answer.said):
+        if answer is None:
+            return None
+        lasts = RETRY_SECONDS if answer.said.failure else FRESH_SECONDS
+        if self._services.clock.now() - answer.at > lasts:
             return None
         return answer if answer.nodes is nodes or nodes <= answer.nodes else None
 
@@ -101,10 +104,6 @@ class ExtenderDesk:
 
 def _name(workload: WorkloadKey, key: bytes) -> str:
     return f"{workload}/{hashlib.blake2s(key, digest_size=8).hexdigest()}"
-
-
-def _lasts(said: Said) -> float:
-    return RETRY_SECONDS if said.failure else FRESH_SECONDS
 
 
 def _wait(message: str, retry_after: float | None = None) -> Wait:

@@ -49,7 +49,8 @@ def ask(extenders: Sequence[ExtenderOptions], post: JsonClient, pod: Pod, nodes:
         if not extender.filter_verb or not left:
             continue
         try:
-            found = _filter(extender, post, pod, left)
+            answer = call(extender, post, extender.filter_verb, wire.about_nodes(extender, pod, left))
+            found = wire.filtered(extender, (facts.name for facts in left), answer)
         except NotAnswered as silent:
             if not extender.ignorable:
                 return Said(failure=str(silent))
@@ -81,11 +82,6 @@ def call(extender: ExtenderOptions, post: JsonClient, verb: str, body: Mapping[s
     """One question; the verb is a path below the extender's address."""
     target = services.Target(url=extender.url.rstrip("/"), token_file=extender.token_file, ca_file=extender.ca_file)
     return post(target, f"/{verb.lstrip('/')}", body, seconds=extender.timeout_seconds)
-
-
-def _filter(extender: ExtenderOptions, post: JsonClient, pod: Pod, nodes: Sequence[NodeFacts]) -> wire.Filtered:
-    answer = call(extender, post, extender.filter_verb, wire.about_nodes(extender, pod, nodes))
-    return wire.filtered(extender, (facts.name for facts in nodes), answer)
 
 
 def _rate(

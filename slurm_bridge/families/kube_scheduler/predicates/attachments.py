@@ -5,7 +5,6 @@ from collections.abc import Collection, Iterable, Mapping
 import numpy as np
 
 from slurm_bridge.cluster.columns import Mask, Whole
-from slurm_bridge.cluster.facts import NodeFacts
 from slurm_bridge.cluster.rules import attachments, volumes
 from slurm_bridge.cluster.rules.attachments import Attachment, ClaimKey
 from slurm_bridge.families.kube_scheduler.predicates import attributes, reasons
@@ -55,8 +54,9 @@ def _full(scene: Scene, driver: str, new: frozenset[Attachment]) -> Mask:
 
 def _limits(scene: Scene, driver: str) -> Whole:
     """What nodes can attach, by what their CSINode says, or else they themselves."""
-    said = scene.columns.attribute(f"kube volumes of {driver}", lambda facts: _said(facts, driver))
-    limits = said.whole(lambda limit: _ANY if limit is None else limit)
+    resource = f"{attachments.LIMIT}{driver}"
+    said = scene.columns.attribute(f"kube volumes of {driver}", lambda facts: facts.allocatable.get(resource))
+    limits = said.whole(lambda limit: _ANY if limit is None else int(limit))
     known = scene.lookup.volume_limits(driver)
     if not known:
         return limits
@@ -66,8 +66,3 @@ def _limits(scene: Scene, driver: str) -> Whole:
         if row is not None:
             limits[row] = limit
     return limits
-
-
-def _said(facts: NodeFacts, driver: str) -> int | None:
-    amount = facts.allocatable.get(f"{attachments.LIMIT}{driver}")
-    return None if amount is None else int(amount)

@@ -1,9 +1,13 @@
-"""What columns are made of: one function for each name under which a column is kept."""
+"""What columns are made of: one function for each name under which a column is kept, and which pods a term means."""
 
-from collections.abc import Sequence
+from collections.abc import Callable
 
-from slurm_bridge.cluster.columns import Coded, NodeColumns, PodColumns
+import numpy as np
+
+from slurm_bridge.cluster import selection
+from slurm_bridge.cluster.columns import Coded, Mask, NodeColumns, PodColumns
 from slurm_bridge.cluster.rules import attachments, disks, neighbours, ports
+from slurm_bridge.cluster.rules.neighbours import NamespaceLabels, Term
 from slurm_bridge.families.kube_scheduler import neighbour_terms
 from slurm_bridge.model.node import Node, Taint
 from slurm_bridge.model.pod import Pod
@@ -24,12 +28,12 @@ Conditions = tuple[tuple[str, str], ...]
 
 def taints(columns: NodeColumns) -> Coded[tuple[Taint, ...]]:
     """All taints of each node."""
-    return columns.of_node("kube taints", _taints)
+    return columns.of_node("kube taints", lambda node: node.spec.taints)
 
 
 def unschedulable(columns: NodeColumns) -> Coded[bool]:
     """Which nodes are cordoned."""
-    return columns.of_node("kube unschedulable", _unschedulable)
+    return columns.of_node("kube unschedulable", lambda node: node.spec.unschedulable)
 
 
 def troubles(columns: NodeColumns) -> Coded[Conditions]:
@@ -39,12 +43,12 @@ def troubles(columns: NodeColumns) -> Coded[Conditions]:
 
 def namespaces(pods: PodColumns) -> Coded[str]:
     """Whose pods they are."""
-    return pods.attribute("kube namespace", _namespace)
+    return pods.attribute("kube namespace", lambda pod: pod.metadata.namespace)
 
 
 def terminating(pods: PodColumns) -> Coded[bool]:
     """Which pods are on their way out."""
-    return pods.attribute("kube terminating", _terminating)
+    return pods.attribute("kube terminating", lambda pod: pod.terminating)
 
 
 def host_ports(pods: PodColumns) -> Coded[frozenset[ports.HostPort]]:
@@ -64,7 +68,7 @@ def claims(pods: PodColumns) -> Coded[frozenset[attachments.ClaimKey]]:
 
 def shunning(columns: NodeColumns) -> Coded[bool]:
     """On which nodes is any pod that does not want others near: where there is none, pods cost nothing."""
-    return columns.of_pods("kube shunning", _shunning)
+    return columns.of_pods("kube shunning", lambda there: neighbour_terms.speaks(there, _FORBIDDEN))
 
 
 def shunned(pods: PodColumns) -> Coded[neighbour_terms.Said | None]:
@@ -72,30 +76,23 @@ def shunned(pods: PodColumns) -> Coded[neighbour_terms.Said | None]:
     return pods.attribute("kube shunned", _shunned)
 
 
-def _taints(node: Node) -> tuple[Taint, ...]:
-    return node.spec.taints
+def _shunned(pod: Pod) -> neighbour_terms.Said | None:
+    return neighbour_terms.said(pod, _FORBIDDEN)
 
 
-def _unschedulable(node: Node) -> bool:
-    return node.spec.unschedulable
+def meant(pods: PodColumns, term: Term, labels_of: NamespaceLabels) -> Mask:
+    """The pods that an affinity term means."""
+    if term.selector is None:
+        return np.zeros(len(pods), np.bool_)
+    here = in_namespaces(pods, lambda namespace: term.covers(namespace, labels_of))
+    return here & selection.all_met(pods, term.selector)
+
+
+def in_namespaces(pods: PodColumns, holds: Callable[[str], bool]) -> Mask:
+    """The pods of namespaces that pass."""
+    return namespaces(pods).where(holds)
 
 
 def _troubles(node: Node) -> Conditions:
     found = ((line.type, line.status) for line in node.status.conditions)
     return tuple(sorted((name, status) for name, status in found if _FINE.get(name, status) != status))
-
-
-def _shunning(there: Sequence[Pod]) -> bool:
-    return neighbour_terms.speaks(there, _FORBIDDEN)
-
-
-def _shunned(pod: Pod) -> neighbour_terms.Said | None:
-    return neighbour_terms.said(pod, _FORBIDDEN)
-
-
-def _namespace(pod: Pod) -> str:
-    return pod.metadata.namespace
-
-
-def _terminating(pod: Pod) -> bool:
-    return pod.terminating

@@ -6,24 +6,23 @@ import numpy as np
 
 from slurm_bridge.cluster import selection
 from slurm_bridge.cluster.columns import Mask, NodeColumns, Whole
-from slurm_bridge.cluster.rules import spread, taints
+from slurm_bridge.cluster.rules import taints
 from slurm_bridge.cluster.rules.spread import SpreadConstraint
-from slurm_bridge.families.kube_scheduler.predicates import attributes, matches, reasons
+from slurm_bridge.families.kube_scheduler.predicates import attributes, reasons
 from slurm_bridge.families.kube_scheduler.predicates.base import PASSED, Failures
 from slurm_bridge.families.kube_scheduler.predicates.topology import Domains, placed
 from slurm_bridge.families.kube_scheduler.scene import Scene
-from slurm_bridge.model.node import Taint
 from slurm_bridge.model.pod import Pod
 
 
 def constrained(scene: Scene) -> bool:
     """Whether the pod says how evenly it has to lie."""
-    return bool(spread.constraints(scene.pod, hard=True))
+    return bool(scene.spread(hard=True))
 
 
 def even_pods_spread(scene: Scene) -> Failures:
     """Constraints in their order: the first that a node does not meet gives the reason."""
-    constraints = spread.constraints(scene.pod, hard=True)
+    constraints = scene.spread(hard=True)
     if not constraints:
         return PASSED
     found: list[tuple[Mask, str]] = []
@@ -31,13 +30,10 @@ def even_pods_spread(scene: Scene) -> Failures:
     for one in constraints:
         outside = left & ~placed(scene.columns, one.topology_key)
         skewed = left & ~outside & _skewed(scene, one, constraints)
-        found += [(mask, reason) for mask, reason in _named(outside, skewed) if mask.any()]
+        named = ((outside, reasons.SPREAD_LABEL), (skewed, reasons.SPREAD))
+        found += [(mask, reason) for mask, reason in named if mask.any()]
         left = left & ~outside & ~skewed
     return tuple(found)
-
-
-def _named(outside: Mask, skewed: Mask) -> Failures:
-    return (outside, reasons.SPREAD_LABEL), (skewed, reasons.SPREAD)
 
 
 def _skewed(scene: Scene, one: SpreadConstraint, all_of_them: tuple[SpreadConstraint, ...]) -> Mask:
@@ -45,12 +41,12 @@ def _skewed(scene: Scene, one: SpreadConstraint, all_of_them: tuple[SpreadConstr
 
     def among(columns: NodeColumns) -> Mask:
         # Nodes that are in a domain of every constraint, and that the pod could come to as far as this one cares.
-        pod = scene.pod
+        pod, tolerations = scene.pod, scene.pod.spec.tolerations
         masks = [placed(columns, each.topology_key) for each in all_of_them]
         if one.honor_affinity:
             masks.append(selection.accepting(columns, pod))
         if one.honor_taints:
-            masks.append(attributes.taints(columns).where(functools.partial(_tolerated, pod)))
+            masks.append(attributes.taints(columns).where(lambda found: taints.untolerated(found, tolerations) is None))
         return functools.reduce(np.logical_and, masks)
 
     found = Domains.of(scene, one.topology_key, functools.partial(_counted, scene.pod, one), among)
@@ -64,10 +60,6 @@ def _counted(pod: Pod, one: SpreadConstraint, columns: NodeColumns) -> Whole:
     if one.selector is None:
         return np.zeros(len(columns), np.int64)
     pods = columns.pods
-    here = matches.in_namespaces(pods, lambda namespace: namespace == pod.metadata.namespace)
+    here = attributes.in_namespaces(pods, lambda namespace: namespace == pod.metadata.namespace)
     leaving = attributes.terminating(pods).where(bool)
     return pods.count(here & ~leaving & selection.all_met(pods, one.selector))
-
-
-def _tolerated(pod: Pod, found: tuple[Taint, ...]) -> bool:
-    return taints.untolerated(found, pod.spec.tolerations) is None

@@ -10,7 +10,7 @@ from slurm_bridge.cluster.columns import Mask, NodeColumns, Whole
 from slurm_bridge.cluster.rules import neighbours
 from slurm_bridge.cluster.rules.neighbours import Term
 from slurm_bridge.families.kube_scheduler import neighbour_terms
-from slurm_bridge.families.kube_scheduler.predicates import attributes, matches, reasons
+from slurm_bridge.families.kube_scheduler.predicates import attributes, reasons
 from slurm_bridge.families.kube_scheduler.predicates.base import PASSED, Failures
 from slurm_bridge.families.kube_scheduler.predicates.topology import Counted, Domains, domains, placed
 from slurm_bridge.families.kube_scheduler.scene import Scene
@@ -33,10 +33,8 @@ _listener = neighbour_terms.Listener(functools.lru_cache(neighbour_terms.MOST_RE
 
 def neighbourly(scene: Scene) -> bool:
     """Whether neighbours count: for the pod itself, or for a running one that does not want this one near."""
-    return bool(neighbours.required(scene.pod) or neighbours.forbidden(scene.pod) or _shunning_here(scene))
-
-
-def _shunning_here(scene: Scene) -> bool:
+    if neighbours.required(scene.pod) or neighbours.forbidden(scene.pod):
+        return True
     return any(_shunning(scene, columns)[1] for columns, _ in scene.parts)
 
 
@@ -58,7 +56,8 @@ def _affinity(scene: Scene) -> Mask | None:
     if not terms:
         return None
     found = [Domains.of(scene, one.topology_key, _meant(scene, terms)) for one in terms]
-    if not any(one.pods.any() for one in found) and _wants_itself(scene, terms):
+    wants_itself = all(one.selects(scene.pod, scene.lookup.namespace_labels) for one in terms)
+    if wants_itself and not any(one.pods.any() for one in found):
         near = [placed(columns, one.topology_key) for one in terms]
     else:
         near = [one.at(columns) > 0 for one in found]
@@ -97,15 +96,11 @@ def _shunned(scene: Scene, key: str, said: Iterable[_Part]) -> Mask:
     return taken[domains(cluster, scene.columns, key)]
 
 
-def _wants_itself(scene: Scene, terms: Iterable[Term]) -> bool:
-    return all(one.selects(scene.pod, scene.lookup.namespace_labels) for one in terms)
-
-
 def _meant(scene: Scene, terms: Iterable[Term]) -> Counted:
     """The pods that every one of these terms means."""
 
     def meant(columns: NodeColumns) -> Whole:
-        masks = [matches.meant(columns.pods, one, scene.lookup.namespace_labels) for one in terms]
+        masks = [attributes.meant(columns.pods, one, scene.lookup.namespace_labels) for one in terms]
         return columns.pods.count(functools.reduce(np.logical_and, masks))
 
     return meant

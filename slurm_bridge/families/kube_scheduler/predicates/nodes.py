@@ -8,11 +8,13 @@ import pydantic
 
 from slurm_bridge.cluster import selection
 from slurm_bridge.cluster.columns import Mask, NodeColumns
-from slurm_bridge.cluster.rules import quality, taints
+from slurm_bridge.cluster.rules import taints
 from slurm_bridge.families.kube_scheduler.predicates import attributes, reasons
 from slurm_bridge.families.kube_scheduler.predicates.attributes import Conditions
 from slurm_bridge.families.kube_scheduler.predicates.base import PASSED, Failures, Predicate, PredicateRule, failing
 from slurm_bridge.families.kube_scheduler.scene import Scene
+from slurm_bridge.model import quantity
+from slurm_bridge.model.pod import ResourceNeeds
 from slurm_bridge.model.selectors import Requirement
 
 
@@ -36,11 +38,15 @@ def host_name(scene: Scene) -> Failures:
 
 
 def node_selector(scene: Scene) -> Failures:
-    """MatchNodeSelector: node selector and required node affinity."""
-    spec = scene.pod.spec
+    """MatchNodeSelector: node selector and required node affinity, after that which all pods have."""
+    columns, spec, enforced = scene.columns, scene.pod.spec, scene.lookup.added_affinity.required
+    left, outside = columns.present, PASSED
+    if enforced is not None:
+        meeting = selection.selected(columns, enforced)
+        left, outside = left & meeting, failing(left & ~meeting, reasons.ENFORCED_AFFINITY)
     if not spec.node_selector and not spec.affinity:
-        return PASSED
-    return failing(scene.columns.present & ~selection.accepting(scene.columns, scene.pod), reasons.NODE_SELECTOR)
+        return outside
+    return (*outside, *failing(left & ~selection.accepting(columns, scene.pod), reasons.NODE_SELECTOR))
 
 
 def tolerating(*effects: str) -> Predicate:
@@ -74,7 +80,9 @@ def condition(scene: Scene) -> Failures:
 
 def memory_pressure(scene: Scene) -> Failures:
     """CheckNodeMemoryPressure: pods that ask for nothing are the first to be put out, so they do not come."""
-    if not quality.best_effort(scene.pod):
+    spec = scene.pod.spec
+    needs = (spec.resources, *(one.resources for one in (*spec.containers, *spec.init_containers)))
+    if any(_asks(one) for one in needs if one is not None):
         return PASSED
     return failing(_pressed(scene.columns, "MemoryPressure"), reasons.MEMORY_PRESSURE)
 
@@ -100,6 +108,16 @@ def label_presence(args: Mapping[str, Any]) -> PredicateRule:
         return failing(scene.columns.present & ~met, reasons.LABEL_PRESENCE)
 
     return PredicateRule(failures=has_labels)
+
+
+def _asks(needs: ResourceNeeds) -> bool:
+    """For something that counts for the quality of service: a pod that asks only for other things is best effort."""
+    return any(
+        quantity.parse(amount) > 0
+        for written in (needs.requests, needs.limits)
+        for name, amount in written.items()
+        if name in ("cpu", "memory")
+    )
 
 
 def ill(name: str) -> Callable[[Scene], bool]:

@@ -8,7 +8,7 @@ import pydantic
 
 from slurm_bridge.cluster import selection
 from slurm_bridge.cluster.facts import NodeFacts
-from slurm_bridge.families.kube_scheduler.predicates import matches, reasons
+from slurm_bridge.families.kube_scheduler.predicates import attributes, reasons
 from slurm_bridge.families.kube_scheduler.predicates.base import Failures, PredicateRule, always, failing
 from slurm_bridge.families.kube_scheduler.scene import Scene
 from slurm_bridge.hooks.needs import Need
@@ -38,16 +38,12 @@ def build(args: Mapping[str, Any]) -> PredicateRule:
 
 def _of_companion(scene: Scene, keys: tuple[str, ...]) -> Mapping[str, str]:
     """These labels of the node on which the first pod of the same service is."""
-    node = _companion(scene) if _served(scene) else None
+    own = scene.pod.metadata.labels
+    selectors = scene.lookup.service_selectors(scene.pod.metadata.namespace)
+    served = any(one and one.items() <= own.items() for one in selectors)
+    node = _companion(scene) if served else None
     labels = node.node.metadata.labels if node is not None else {}
     return {key: labels[key] for key in keys if key in labels}
-
-
-def _served(scene: Scene) -> bool:
-    """Some service sends requests to the pod."""
-    labels = scene.pod.metadata.labels
-    selectors = scene.lookup.service_selectors(scene.pod.metadata.namespace)
-    return any(one and one.items() <= labels.items() for one in selectors)
 
 
 def _companion(scene: Scene) -> NodeFacts | None:
@@ -57,7 +53,7 @@ def _companion(scene: Scene) -> NodeFacts | None:
     namespace = scene.pod.metadata.namespace
     for columns, rows in scene.parts:
         pods = columns.pods
-        alike = matches.in_namespaces(pods, lambda one: one == namespace) & selection.all_met(pods, wanted)
+        alike = attributes.in_namespaces(pods, lambda one: one == namespace) & selection.all_met(pods, wanted)
         for row in np.flatnonzero(alike & pods.present & rows[pods.node_rows]).tolist():
             pod, facts = pods.pods[row], columns.facts[pods.node_rows[row]]
             if pod is not None and facts is not None:

@@ -10,12 +10,11 @@ from slurm_bridge.cluster.rules import taints
 from slurm_bridge.cluster.rules.attachments import TAKEN_OVER
 from slurm_bridge.families.kube_scheduler.predicates import (
     attachments,
-    disks,
     even_spread,
+    exclusive,
     neighbours,
     nodes,
     own,
-    ports,
     resources,
     services,
     volume_nodes,
@@ -47,14 +46,14 @@ def plain(rule: PredicateRule) -> Builder:
 def general(args: Mapping[str, Any]) -> PredicateRule:
     """GeneralPredicates: the four that every pod has to pass, all asked, so that all reasons are told."""
     fits_resources = resources.build(args)
-    parts = (fits_resources, nodes.host_name, ports.host_ports, nodes.node_selector)
+    parts = (fits_resources, nodes.host_name, exclusive.host_ports, nodes.node_selector)
 
     def all_of_them(scene: Scene) -> Failures:
         return tuple(failure for part in parts for failure in part(scene))
 
     return PredicateRule(
         failures=all_of_them,
-        moving=lambda scene: fits_resources.moving(scene) or ports.claims(scene),
+        moving=lambda scene: fits_resources.moving(scene) or exclusive.claims_ports(scene),
         honours=_PORTS,
     )
 
@@ -72,10 +71,12 @@ PREDICATES: Mapping[str, Builder] = {
     "CheckNodeUnschedulable": plain(PredicateRule(failures=nodes.unschedulable)),
     "GeneralPredicates": general,
     "HostName": plain(PredicateRule(failures=nodes.host_name)),
-    "PodFitsHostPorts": plain(PredicateRule(failures=ports.host_ports, moving=ports.claims, honours=_PORTS)),
+    "PodFitsHostPorts": plain(
+        PredicateRule(failures=exclusive.host_ports, moving=exclusive.claims_ports, honours=_PORTS)
+    ),
     "MatchNodeSelector": plain(PredicateRule(failures=nodes.node_selector)),
     "PodFitsResources": resources.build,
-    "NoDiskConflict": plain(PredicateRule(failures=disks.disk_conflict, moving=disks.names)),
+    "NoDiskConflict": plain(PredicateRule(failures=exclusive.disk_conflict, moving=exclusive.names_disks)),
     "PodToleratesNodeTaints": plain(PredicateRule(failures=nodes.tolerating(*taints.HARD))),
     "PodToleratesNodeNoExecuteTaints": plain(PredicateRule(failures=nodes.tolerating("NoExecute"))),
     "CheckNodeLabelPresence": nodes.label_presence,

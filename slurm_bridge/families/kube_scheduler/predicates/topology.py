@@ -1,7 +1,6 @@
 """Domains: nodes with the same value of a label, and how many of some pods are in each."""
 
 import dataclasses
-import functools
 from collections.abc import Callable
 from typing import Self
 
@@ -10,7 +9,6 @@ import numpy as np
 from slurm_bridge.cluster.columns import Codes, Mask, NodeColumns, Whole
 from slurm_bridge.cluster.columns.coded import HOLE
 from slurm_bridge.families.kube_scheduler.scene import Scene
-from slurm_bridge.model.node import Node
 
 #: How many of the pods in question each node has.
 Counted = Callable[[NodeColumns], Whole]
@@ -21,11 +19,7 @@ Among = Callable[[NodeColumns], Mask]
 
 def placed(columns: NodeColumns, key: str) -> Mask:
     """The nodes that are in some domain: those that have the label at all."""
-    return columns.of_node(f"has label {key}", functools.partial(_has, key)).where(bool)
-
-
-def _has(key: str, node: Node) -> bool:
-    return key in node.metadata.labels
+    return columns.of_node(f"has label {key}", lambda node: key in node.metadata.labels).where(bool)
 
 
 @dataclasses.dataclass(frozen=True, slots=True, eq=False)

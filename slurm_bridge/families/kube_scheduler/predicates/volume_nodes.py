@@ -2,7 +2,7 @@
 
 import collections
 import functools
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator
 
 import numpy as np
 
@@ -15,13 +15,13 @@ from slurm_bridge.families.kube_scheduler.scene import Scene
 from slurm_bridge.model.selectors import Requirement
 from slurm_bridge.model.storage import Claim, Volume
 
-#: Labels by which a volume says where it is, and a node too; a volume can be in several zones.
-ZONES = (
-    "topology.kubernetes.io/zone",
-    "topology.kubernetes.io/region",
-    "failure-domain.beta.kubernetes.io/zone",
-    "failure-domain.beta.kubernetes.io/region",
-)
+#: Labels by which a volume says where it is, and a node too; a volume can be in several zones. A node that has not the
+#: older label of a volume is compared by the newer one.
+NEWER = {
+    "failure-domain.beta.kubernetes.io/zone": "topology.kubernetes.io/zone",
+    "failure-domain.beta.kubernetes.io/region": "topology.kubernetes.io/region",
+}
+ZONES = (*NEWER.values(), *NEWER)
 _BETWEEN_ZONES = "__"
 
 
@@ -37,7 +37,7 @@ def volume_binding(scene: Scene) -> Failures:
         return failing(everywhere, reasons.UNBOUND)
     return (
         *failing(
-            everywhere & ~_all(scene.columns, (_reached(scene.columns, one) for one in found.bound)),
+            everywhere & ~_all(scene.columns, (selection.reaching(scene.columns, one) for one in found.bound)),
             reasons.VOLUME_NODE,
         ),
         *failing(everywhere & ~_all(scene.columns, _found_or_made(scene, found.waiting)), reasons.VOLUME_BIND),
@@ -56,8 +56,16 @@ def volume_zone(scene: Scene) -> Failures:
         np.logical_or,
         (selection.meets(columns.label(key), columns.present, Requirement(key, "Exists")) for key in ZONES),
     )
-    met = _all(columns, (selection.meets(columns.label(one.key), columns.present, one) for one in wanted))
-    return failing(somewhere & ~met, reasons.VOLUME_ZONE)
+    return failing(somewhere & ~_all(columns, (_within(columns, one) for one in wanted)), reasons.VOLUME_ZONE)
+
+
+def _within(columns: NodeColumns, wanted: Requirement) -> Mask:
+    met = selection.meets(columns.label(wanted.key), columns.present, wanted)
+    newer = NEWER.get(wanted.key)
+    if newer is None:
+        return met
+    unlabelled = columns.label(wanted.key).among((None,))
+    return met | (unlabelled & selection.meets(columns.label(newer), columns.present, wanted))
 
 
 def _zones(bound: Iterable[Volume]) -> Iterator[Requirement]:
@@ -71,13 +79,6 @@ def _zones(bound: Iterable[Volume]) -> Iterator[Requirement]:
 def _all(columns: NodeColumns, masks: Iterable[Mask]) -> Mask:
     """Where all of them hold; everywhere when there is none."""
     return functools.reduce(np.logical_and, masks, columns.present)
-
-
-def _reached(columns: NodeColumns, volume: Volume) -> Mask:
-    reach = volume.spec.node_affinity
-    if reach is None or reach.required is None:
-        return columns.present
-    return selection.selected(columns, reach.required)
 
 
 def _found_or_made(scene: Scene, waiting: tuple[Claim, ...]) -> Iterator[Mask]:
@@ -95,20 +96,16 @@ def _found_or_made(scene: Scene, waiting: tuple[Claim, ...]) -> Iterator[Mask]:
 def _reaching(columns: NodeColumns, free: Iterable[Volume]) -> Whole:
     """How many of these volumes each node reaches. Those of one node each are looked up by its label, all at once."""
     count = np.zeros(len(columns), np.int64)
-    local: dict[str, collections.Counter[str]] = {}
+    local: dict[str, collections.Counter[str | None]] = {}
     for volume in free:
         place = claims.place(volume)
         if place is None:
-            count += _reached(columns, volume)
+            count += selection.reaching(columns, volume)
         else:
             local.setdefault(place.key, collections.Counter()).update(set(place.values))
     for key, often in local.items():
-        count += columns.label(key).whole(functools.partial(_often, often))
+        count += columns.label(key).whole(often.__getitem__)
     return count
-
-
-def _often(often: Mapping[str, int], value: str | None) -> int:
-    return often.get(value, 0) if value is not None else 0
 
 
 def _made(scene: Scene, claim: Claim) -> Mask:

@@ -8,27 +8,6 @@ from slurm_bridge.cluster.parties import Fits, Guarded, Party, Victims, priority
 from slurm_bridge.hooks.services import NotAnswered
 from slurm_bridge.model.pod import Pod
 
-#: Failures that no eviction changes.
-UNRESOLVABLE = frozenset(
-    {
-        "NodeSelectorNotMatch",
-        "PodAffinityRulesNotMatch",
-        "PodNotMatchHostName",
-        "TaintsTolerationsNotMatch",
-        "NodeLabelPresenceViolated",
-        "NodeNotReady",
-        "NodeNetworkUnavailable",
-        "NodeUnderDiskPressure",
-        "NodeUnderPIDPressure",
-        "NodeUnderMemoryPressure",
-        "NodeUnschedulable",
-        "NodeUnknownCondition",
-        "VolumeZoneConflict",
-        "VolumeNodeConflict",
-        "VolumeBindConflict",
-    }
-)
-
 #: Makes sums of priorities grow with every victim, even with those whose priority is negative.
 LIFT = 2**31
 
@@ -64,22 +43,18 @@ def eligible(priority: int, nominated: str | None, on_node: Callable[[str], Iter
     return not any(pod.terminating and priority_of(pod) < priority for pod in on_node(nominated))
 
 
-def might_help(nodes: Iterable[str], failures: Mapping[str, Iterable[str]]) -> tuple[str, ...]:
-    """Nodes without a failure that would remain after any eviction."""
-    return tuple(node for node in nodes if UNRESOLVABLE.isdisjoint(failures.get(node, ())))
-
-
 def pick(candidates: Mapping[str, Victims]) -> str | None:
     """The node where it costs least; of equal ones the first."""
     return min(candidates, key=lambda node: cost(candidates[node]), default=None)
 
 
-def cost(victims: Victims) -> tuple[int, ...]:
-    """Compared from left to right; a node without victims costs least of all."""
+def cost(victims: Victims) -> tuple[float, ...]:
+    """Compared from left to right; a node without victims costs least of all, and late starts cost less."""
     priorities = [priority_of(pod) for pod in victims.pods]
     if not priorities:
         return ()
-    return victims.violations, max(priorities), sum(one + LIFT for one in priorities), len(priorities)
+    lifted, started = sum(one + LIFT for one in priorities), parties.first_start(victims.pods)
+    return victims.violations, max(priorities), lifted, len(priorities), -started
 
 
 def extended(candidates: Mapping[str, Victims], extenders: Iterable[Extender]) -> Mapping[str, Victims]:
@@ -108,8 +83,3 @@ def preempt(
     candidates = extended(parties.select_all(priority, by_node, fits, guarded), extenders)
     node = pick(candidates)
     return VictimChoice(node=node, victims=candidates[node]) if node is not None else None
-
-
-def nominations_to_clear(priority: int, nominated: Iterable[Pod]) -> tuple[Pod, ...]:
-    """Pods that the node was nominated for and that have to look elsewhere: those of a lower priority."""
-    return tuple(pod for pod in nominated if priority_of(pod) < priority)

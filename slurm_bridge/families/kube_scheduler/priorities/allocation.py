@@ -79,27 +79,34 @@ def by_shape(resources: Weighted, shape: UtilizationShape) -> Callable[[Scene], 
 
 
 def balanced(resources: Weighted) -> Callable[[Scene], Whole | None]:
-    """All used to the same degree is best; a pod that asks for none of them is not rated."""
+    """How much more evenly they are used with the pod than without; a pod that asks for none of them is not rated.
+
+    75 is no change. Evenness and its change both lie between 50 and 100.
+    """
 
     def rated(scene: Scene) -> Whole | None:
-        columns = list(_written(scene, resources))
         if not any(demand.asked(scene.pod, name) for name, _ in resources):
             return None
-        return _evenness(columns, len(scene.columns))
+        after, before = (_evenness(scene, resources, with_pod=one) for one in (True, False))
+        change: Whole = MOST // 2 + (MOST // 2 + after - before) // 2
+        return change
+
+    return rated
+
+
+def balanced_state(resources: Weighted) -> Callable[[Scene], Whole | None]:
+    """How evenly they are used once the pod is there, as kube-scheduler rated it before it looked at the change."""
+
+    def rated(scene: Scene) -> Whole | None:
+        if not any(demand.asked(scene.pod, name) for name, _ in resources):
+            return None
+        return _evenness(scene, resources, with_pod=True)
 
     return rated
 
 
 def _extended(name: str) -> bool:
     return name not in NATIVE
-
-
-def _written(scene: Scene, resources: Weighted) -> Iterator[_Column]:
-    """The plain requests of all."""
-    for name, weight in resources:
-        asked = demand.asked(scene.pod, name)
-        if asked or not _extended(name):
-            yield _Column(weight, demand.written(scene.columns, name) + asked, scene.columns.allocatable(name))
 
 
 def _counted(scene: Scene, resources: Weighted) -> Iterator[_Column]:
@@ -131,10 +138,17 @@ def _taken(requested: Whole, capacity: Whole) -> Whole:
     return share
 
 
-def _evenness(columns: Sequence[_Column], rows: int) -> Whole:
-    """Of two shares half their distance is the standard deviation; fewer than two are always even."""
-    shares = np.array([column.requested / np.maximum(column.capacity, 1) for column in columns]).reshape(-1, rows)
-    known = np.array([column.capacity > 0 for column in columns]).reshape(-1, rows)
+def _evenness(scene: Scene, resources: Weighted, *, with_pod: bool) -> Whole:
+    """By the plain requests. Of two shares half their distance is the standard deviation; fewer than two are even."""
+    written, capacities = list[Whole](), list[Whole]()
+    for name, _ in resources:
+        asked = demand.asked(scene.pod, name)
+        if asked or not _extended(name):
+            written.append(demand.written(scene.columns, name) + (asked if with_pod else 0))
+            capacities.append(scene.columns.allocatable(name))
+    capacity = np.array(capacities).reshape(-1, len(scene.columns))
+    known = capacity > 0
+    shares = np.array(written).reshape(-1, len(scene.columns)) / np.maximum(capacity, 1)
     shares = np.where(known, np.minimum(shares, 1.0), 0.0)
     count = known.sum(axis=0)
     mean = shares.sum(axis=0) / np.maximum(count, 1)

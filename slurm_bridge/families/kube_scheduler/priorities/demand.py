@@ -63,27 +63,23 @@ def _unsaid(pod: Pod, resource: str) -> int:
         return silent * UNSAID[resource]
     if not silent and all(_mentions(one.resources, resource) for one in spec.init_containers):
         return 0
-    return asked(_filled(pod, resource), resource) - asked(pod, resource)
+    filled = msgspec.structs.replace(
+        spec,
+        containers=_with_default(spec.containers, resource),
+        init_containers=_with_default(spec.init_containers, resource),
+    )
+    return asked(msgspec.structs.replace(pod, spec=filled), resource) - asked(pod, resource)
 
 
 def _mentions(needs: ResourceNeeds, resource: str) -> bool:
     return resource in needs.requests or resource in needs.limits
 
 
-def _filled(pod: Pod, resource: str) -> Pod:
-    spec = pod.spec
-    written = msgspec.structs.replace(
-        spec,
-        containers=_with_default(spec.containers, resource),
-        init_containers=_with_default(spec.init_containers, resource),
-    )
-    return msgspec.structs.replace(pod, spec=written)
-
-
 def _with_default(containers: Iterable[Container], resource: str) -> tuple[Container, ...]:
-    return tuple(one if _mentions(one.resources, resource) else _saying(one, resource) for one in containers)
-
-
-def _saying(container: Container, resource: str) -> Container:
-    requests = {**container.resources.requests, resource: _WRITTEN[resource]}
-    return msgspec.structs.replace(container, resources=msgspec.structs.replace(container.resources, requests=requests))
+    found = list[Container]()
+    for one in containers:
+        needs = one.resources
+        if not _mentions(needs, resource):
+            needs = msgspec.structs.replace(needs, requests={**needs.requests, resource: _WRITTEN[resource]})
+        found.append(msgspec.structs.replace(one, resources=needs))
+    return tuple(found)

@@ -1,21 +1,21 @@
 """Images that a node holds already need not be pulled; what few nodes hold counts less, so that pods do not pile up."""
 
 import dataclasses
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 
 import numpy as np
 
-from slurm_bridge.cluster.columns import Coded, Mask, Whole
+from slurm_bridge.cluster.columns import Coded, Mask, NodeColumns, Whole
 from slurm_bridge.cluster.recent_answers import Recent
 from slurm_bridge.families.kube_scheduler.priorities import numbers
 from slurm_bridge.families.kube_scheduler.scene import Scene
 from slurm_bridge.model.node import ContainerImage, Node
+from slurm_bridge.model.pod import PodSpec
 
 _MIB = 2**20
 
 #: Less is pulled in no time, and more makes no difference.
 LEAST, MOST = 23 * _MIB, 1000 * _MIB
-
 #: Of so many images it is remembered where they are; at twenty thousand nodes that is ten megabytes.
 MOST_IMAGES = 64
 
@@ -31,31 +31,33 @@ class NodeImages:
 
 
 def image_locality(maximum: int) -> Callable[[Scene], Whole]:
-    """How much of what the pod's containers need is there."""
+    """How much of what the pod needs is there; on the scale to 10 only its containers that are no init containers."""
     sizes = _Sizes()
-    known: Recent[tuple[str, ...], tuple[Coded[NodeImages], Mask, Whole]] = Recent(MOST_IMAGES)
+    known: Recent[tuple[tuple[str, ...], int], tuple[Coded[NodeImages], Mask, Whole]] = Recent(MOST_IMAGES)
 
     def rated(scene: Scene) -> Whole:
         """What runs on the nodes does not matter: while they hold what they held, the scores stay as they are."""
         nodes = scene.columns
-        held, wanted = nodes.of_node("kube images", _held), tuple(one.image for one in scene.pod.spec.containers)
-        before = known.get(wanted)
+        held, spec = nodes.of_node("kube images", _held), scene.pod.spec
+        wanted, most = tuple(one.image for one in spec.containers), MOST
+        if maximum >= numbers.NEWER:
+            wanted, most = wanted + _further(spec), MOST * max(1, len(spec.containers) + len(spec.init_containers))
+        before = known.get((wanted, most))
         if before is None or before[0] is not held or before[1] is not nodes.present:
-            before = (held, nodes.present, worked_out(scene, held))
-            known.put(wanted, before)
+            before = (held, nodes.present, worked_out(nodes, held, wanted, most))
+            known.put((wanted, most), before)
         return before[2]
 
-    def worked_out(scene: Scene, held: Coded[NodeImages]) -> Whole:
-        nodes = scene.columns
+    def worked_out(nodes: NodeColumns, held: Coded[NodeImages], wanted: Iterable[str], most: int) -> Whole:
         every = int(np.count_nonzero(nodes.present))
         total = numbers.constant(len(nodes), 0)
-        for container in scene.pod.spec.containers:
-            here = sizes.of(held, normalized(container.image))
+        for image in wanted:
+            here = sizes.of(held, normalized(image))
             if holding := int(np.count_nonzero(here)):
                 total = total + here * holding // every
         if numbers.constant_of(total) == 0:
             return total
-        scaled: Whole = maximum * (np.clip(total, LEAST, MOST) - LEAST) // (MOST - LEAST)
+        scaled: Whole = maximum * (np.clip(total, LEAST, most) - LEAST) // (most - LEAST)
         return scaled
 
     return rated
@@ -83,6 +85,13 @@ class _Sizes:
 def normalized(image: str) -> str:
     """With the tag that is meant when there is none; a colon before the last slash belongs to a registry's port."""
     return image if ":" in image.rsplit("/", maxsplit=1)[-1] else f"{image}:latest"
+
+
+def _further(spec: PodSpec) -> tuple[str, ...]:
+    """Images of init containers, and those that are mounted as volumes."""
+    mounted = (volume.get("image") for volume in spec.volumes)
+    references = (str(source.get("reference", "")) for source in mounted if isinstance(source, Mapping))
+    return (*(one.image for one in spec.init_containers), *references)
 
 
 def _held(node: Node) -> NodeImages:

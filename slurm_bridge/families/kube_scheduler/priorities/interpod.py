@@ -4,7 +4,7 @@ Nearly all pods say nothing of the kind. What is looked at are the distinct word
 """
 
 import functools
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any, Final
 
 import numpy as np
@@ -13,7 +13,7 @@ from slurm_bridge.cluster.columns import Mask, NodeColumns, Whole
 from slurm_bridge.cluster.columns.coded import HOLE
 from slurm_bridge.cluster.rules import neighbours
 from slurm_bridge.families.kube_scheduler import neighbour_terms
-from slurm_bridge.families.kube_scheduler.predicates import matches
+from slurm_bridge.families.kube_scheduler.predicates import attributes
 from slurm_bridge.families.kube_scheduler.priorities import numbers
 from slurm_bridge.families.kube_scheduler.scene import Scene
 from slurm_bridge.model.pod import Pod
@@ -34,7 +34,12 @@ def interpod(hard_weight: int) -> Callable[[Scene], Whole | None]:
     listener = neighbour_terms.Listener(functools.lru_cache(neighbour_terms.MOST_READ)(_reader(hard_weight)), MOST_SAID)
 
     def rated(scene: Scene) -> Whole:
-        own = wishes_of(scene.pod)
+        own = tuple[neighbour_terms.Word, ...]()
+        if scene.pod.spec.affinity:
+            near, far = (neighbours.rows(scene.pod, kind, PREFERRED) for kind in ("podAffinity", "podAntiAffinity"))
+            home = scene.pod.metadata.namespace
+            # Less than nothing for a neighbourhood to avoid.
+            own = (*_preferred(near, home, 1), *_preferred(far, home, -1))
         said = [(columns, counted, *_said(scene, columns, listener)) for columns, counted in scene.parts]
         if not own and not any(about for _, _, _, about in said):
             return numbers.constant(len(scene.columns), 0)
@@ -42,7 +47,7 @@ def interpod(hard_weight: int) -> Callable[[Scene], Whole | None]:
         keys = neighbour_terms.of_interest(scene, [(found, about) for _, _, found, about in said])
         for columns, counted, found, about in said:
             for wish in own:
-                meant = matches.meant(columns.pods, wish.term, scene.lookup.namespace_labels)
+                meant = attributes.meant(columns.pods, wish.term, scene.lookup.namespace_labels)
                 worth.add(wish.term.topology_key, columns, counted, np.where(meant, wish.weight, 0))
             for key in keys:
                 if key in about:
@@ -54,14 +59,6 @@ def interpod(hard_weight: int) -> Callable[[Scene], Whole | None]:
         return worth.by_node()
 
     return rated
-
-
-def wishes_of(pod: Pod) -> tuple[neighbour_terms.Word, ...]:
-    """What a pod prefers; less than nothing for a neighbourhood to avoid."""
-    if not pod.spec.affinity:
-        return ()
-    near, far = (neighbours.rows(pod, kind, PREFERRED) for kind in ("podAffinity", "podAntiAffinity"))
-    return (*_preferred(near, pod.metadata.namespace, 1), *_preferred(far, pod.metadata.namespace, -1))
 
 
 def between(maximum: int) -> Callable[[Scene, Whole, Mask], Whole]:
@@ -80,15 +77,11 @@ def _said(
     scene: Scene, columns: NodeColumns, listener: neighbour_terms.Listener
 ) -> tuple[neighbour_terms.Found, neighbour_terms.About]:
     """What the pods there wish, and which of it means this one."""
-    if True not in columns.of_pods("kube wishing", _wishing).values:
+    # Whether any pod there says anything about its neighbours: told by node, so that not all pods are looked at.
+    if True not in columns.of_pods("kube wishing", lambda there: neighbour_terms.speaks(there, _LISTS)).values:
         return neighbour_terms.NOTHING, {}
     found = columns.pods.attribute("kube wishes", _wishes)
     return found, listener.about(scene, columns, found)
-
-
-def _wishing(pods: Sequence[Pod]) -> bool:
-    """Whether any pod there says anything about its neighbours: told by node, so that not all pods are looked at."""
-    return neighbour_terms.speaks(pods, _LISTS)
 
 
 def _wishes(pod: Pod) -> neighbour_terms.Said | None:

@@ -2,22 +2,24 @@
 
 import functools
 from collections.abc import Callable, Mapping
-from typing import Any, Final
+from typing import Final
 
 import msgspec
 import numpy as np
 
 from slurm_bridge.cluster import selection
-from slurm_bridge.cluster.columns import Mask, NodeColumns, Whole
+from slurm_bridge.cluster.columns import Whole
 from slurm_bridge.cluster.rules import taints
 from slurm_bridge.families.kube_scheduler.priorities import numbers
+from slurm_bridge.families.kube_scheduler.priorities.numbers import NEWER
 from slurm_bridge.families.kube_scheduler.scene import Scene
 from slurm_bridge.model.node import Node, Taint
-from slurm_bridge.model.pod import Pod, Toleration
 from slurm_bridge.runtime import written
 
 #: What a node without a preference says; also the score of every node where nothing is preferred.
 EQUAL = 1
+
+PREFERRED = "preferredDuringSchedulingIgnoredDuringExecution"
 
 #: The effect of a taint that is only a wish.
 SOFT = "PreferNoSchedule"
@@ -56,17 +58,25 @@ def equal(scene: Scene) -> Whole:
     return numbers.constant(len(scene.columns), EQUAL)
 
 
-def node_affinity(scene: Scene) -> Whole:
-    """The weights of all preferences that hold on a node."""
-    total = numbers.constant(len(scene.columns), 0)
-    pod = scene.pod
-    affinity = (pod.spec.affinity or {}).get("nodeAffinity")
-    written = affinity.get("preferredDuringSchedulingIgnoredDuringExecution") if isinstance(affinity, Mapping) else None
-    for weight, preference in [
-        (int(row["weight"]), row.get("preference") or {}) for row in written or () if row.get("weight")
-    ]:
-        total = total + weight * _holds(scene.columns, preference)
-    return total
+def node_affinity(maximum: int) -> Callable[[Scene], Whole]:
+    """The weights of all preferences that hold on a node; one without conditions does on the scale to 10 only."""
+
+    def rated(scene: Scene) -> Whole:
+        total = numbers.constant(len(scene.columns), 0)
+        affinity = (scene.pod.spec.affinity or {}).get("nodeAffinity")
+        written = affinity.get(PREFERRED) if isinstance(affinity, Mapping) else None
+        for row in (*scene.lookup.added_affinity.preferred, *(written or ())):
+            preference = row.get("preference") or {}
+            if not row.get("weight"):
+                continue
+            if preference.get("matchExpressions") or preference.get("matchFields"):
+                holding = selection.selected(scene.columns, {"nodeSelectorTerms": (preference,)})
+                total = total + int(row["weight"]) * holding
+            elif maximum < NEWER:
+                total = total + int(row["weight"]) * scene.columns.present
+        return total
+
+    return rated
 
 
 def taint_toleration(scene: Scene) -> Whole:
@@ -75,7 +85,11 @@ def taint_toleration(scene: Scene) -> Whole:
     tainted = scene.columns.of_node("kube soft taints", _soft)
     if not any(tainted.values):
         return numbers.constant(len(scene.columns), 0)
-    return tainted.whole(lambda soft: _untolerated(soft, tolerations))
+
+    def untolerated(soft: tuple[Taint, ...]) -> int:
+        return sum(not any(taints.tolerates(toleration, taint) for toleration in tolerations) for taint in soft)
+
+    return tainted.whole(untolerated)
 
 
 def node_label(label: str, maximum: int, *, presence: bool) -> Callable[[Scene], Whole]:
@@ -91,37 +105,21 @@ def prefer_avoid(maximum: int) -> Callable[[Scene], Whole]:
     """Nothing where the node's owner would rather not have the pods of this pod's controller."""
 
     def rated(scene: Scene) -> Whole:
-        controller = _controller(scene.pod)
+        owners = scene.pod.metadata.owner_references
+        kinds = ((one.kind, one.uid) for one in owners if one.controller and one.kind in AVOIDABLE)
+        controller = next(kinds, None)
         if controller is None:
             return numbers.constant(len(scene.columns), maximum)
-        avoided = scene.columns.of_node("kube avoided controllers", _avoided)
+        avoided = scene.columns.of_node(
+            "kube avoided controllers", lambda node: _listed(node.metadata.annotations.get(PREFER_AVOID, ""))
+        )
         return np.where(avoided.where(lambda listed: controller in listed), 0, maximum).astype(np.int64)
 
     return rated
 
 
-def _holds(nodes: NodeColumns, preference: Mapping[str, Any]) -> Mask:
-    """Where a preference holds; unlike a required term, one without conditions holds everywhere."""
-    if not preference.get("matchExpressions") and not preference.get("matchFields"):
-        return nodes.present
-    return selection.selected(nodes, {"nodeSelectorTerms": (preference,)})
-
-
 def _soft(node: Node) -> tuple[Taint, ...]:
     return tuple(taint for taint in node.spec.taints if taint.effect == SOFT)
-
-
-def _untolerated(soft: tuple[Taint, ...], tolerations: tuple[Toleration, ...]) -> int:
-    return sum(not any(taints.tolerates(toleration, taint) for toleration in tolerations) for taint in soft)
-
-
-def _controller(pod: Pod) -> tuple[str, str] | None:
-    owners = pod.metadata.owner_references
-    return next(((one.kind, one.uid) for one in owners if one.controller and one.kind in AVOIDABLE), None)
-
-
-def _avoided(node: Node) -> Controllers:
-    return _listed(node.metadata.annotations.get(PREFER_AVOID, ""))
 
 
 @functools.lru_cache(maxsize=1024)

@@ -5,6 +5,9 @@ import numpy as np
 from slurm_bridge.cluster.columns import Mask, Whole
 from slurm_bridge.families.kube_scheduler.priorities.rule import ColumnReduce
 
+#: The scale on which priorities rate as kube-scheduler 1.36 does; below it, as the policies of older releases.
+NEWER = 100
+
 #: Up to here a quotient that is just below a whole number, up to ten, is further from it than floating point can err.
 _EXACT = 2**48
 

@@ -7,7 +7,7 @@ import numpy as np
 
 from slurm_bridge.cluster import selection
 from slurm_bridge.cluster.columns import Coded, Mask, PodColumns, QuestionCache, Whole
-from slurm_bridge.families.kube_scheduler.predicates import attributes, matches
+from slurm_bridge.families.kube_scheduler.predicates import attributes
 from slurm_bridge.families.kube_scheduler.priorities import numbers
 from slurm_bridge.families.kube_scheduler.scene import Scene
 from slurm_bridge.model import selectors
@@ -81,7 +81,7 @@ class Kinds:
 
 
 def _counted(pods: PodColumns, home: str, every: Selector) -> Whole:
-    here = matches.in_namespaces(pods, lambda namespace: namespace == home)
+    here = attributes.in_namespaces(pods, lambda namespace: namespace == home)
     return pods.count(here & selection.all_met(pods, every) & staying(pods))
 
 
@@ -109,21 +109,18 @@ def over_nodes_and_zones(maximum: int) -> Callable[[Scene, Whole, Mask], Whole]:
         met = np.minimum(counts, most)
         if not (zoned & nodes).any():
             return (maximum * (most - np.arange(most + 1)) // most)[met]
-        in_zone, known = sums(zones, counts, nodes & zoned), zoned_codes(zones)
+        in_zone = sums(zones, counts, nodes & zoned)
         top = max(int(in_zone.max()), 1)
         if (most + 1) * len(in_zone) > len(counts):
             return _both(maximum, (most - met, most), (in_zone[zones.codes], top), zoned)
         # There are far fewer pairs of a number of pods and a zone than there are nodes.
+        # Which of the distinct values are zones; the last row stands for holes.
+        known = np.array([*(zone is not None for zone in zones.values), False])
         table = _both(maximum, (most - np.arange(most + 1)[:, np.newaxis], most), (in_zone, top), known)
         found: Whole = table.ravel()[met * len(in_zone) + zones.codes]
         return found
 
     return rated
-
-
-def zoned_codes(zones: Coded[Zone]) -> Mask:
-    """Which of the distinct values are zones; the last row stands for holes."""
-    return np.array([*(zone is not None for zone in zones.values), False])
 
 
 def _both(maximum: int, on_node: tuple[Whole, int], in_zone: tuple[Whole, int], zoned: Mask) -> Whole:

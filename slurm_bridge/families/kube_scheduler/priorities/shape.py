@@ -28,7 +28,8 @@ class UtilizationShape:
             return self.points[0][1]
         for (left, before), (right, after) in itertools.pairwise(self.points):
             if place <= right:
-                return before + _toward_zero((after - before) * (place - left), right - left)
+                rise = (after - before) * (place - left)
+                return before + (rise // (right - left) if rise >= 0 else -(-rise // (right - left)))
         return self.points[-1][1]
 
     def scaled(self, factor: int) -> "UtilizationShape":
@@ -61,7 +62,3 @@ def _within(what: str, value: int, most: int) -> None:
         raise BadShape(f"{what} below 0")
     if value > most:
         raise BadShape(f"{what} above {most}")
-
-
-def _toward_zero(above: int, below: int) -> int:
-    return -(-above // below) if above < 0 else above // below

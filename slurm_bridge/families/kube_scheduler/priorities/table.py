@@ -1,7 +1,7 @@
 """The priorities by name, and how configuration makes them; sites add theirs by the entry point group `GROUP`."""
 
 import importlib.metadata
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from typing import Annotated, Any, Literal, Self, TypeVar
 
 import pydantic
@@ -119,11 +119,15 @@ def _mapped(rate: Any) -> Made:
 
 def _scored(rate: Any, *, reverse: bool = False) -> Made:
     """Raw counts that are brought to the scale."""
-    return Made(Scale, lambda given: _normalized(rate, given.scale, reverse=reverse))
+
+    def make(given: Scale) -> Style:
+        return Style(map=ColumnMap(rate, by_row=True), reduce=numbers.normalize(given.scale, reverse=reverse))
+
+    return Made(Scale, make)
 
 
-def _normalized(rate: Any, scale: int, *, reverse: bool) -> Style:
-    return Style(map=ColumnMap(rate, by_row=True), reduce=numbers.normalize(scale, reverse=reverse))
+def _node_affinity(given: Scale) -> Style:
+    return Style(map=ColumnMap(nodes.node_affinity(given.scale), by_row=True), reduce=numbers.normalize(given.scale))
 
 
 def _of_scale(make: Callable[[int], Any]) -> Made:
@@ -170,8 +174,9 @@ PRIORITIES: Mapping[str, Made] = {
     "LeastAllocated": _of_resources(allocation.least_allocated),
     "MostAllocated": _of_resources(allocation.most_allocated),
     "BalancedAllocation": _of_resources(allocation.balanced),
+    "BalancedAllocationState": _of_resources(allocation.balanced_state),
     "RequestedToCapacityRatio": Made(ShapeArguments, _by_shape),
-    "NodeAffinity": _scored(nodes.node_affinity),
+    "NodeAffinity": Made(Scale, _node_affinity),
     "TaintToleration": _scored(nodes.taint_toleration, reverse=True),
     "ImageLocality": _of_scale(images.image_locality),
     "NodePreferAvoidPods": _of_scale(nodes.prefer_avoid),
@@ -197,9 +202,12 @@ def configured(
     """A priority by its name; raises BadPriority, which names it and says what is wrong."""
     offered = _offered(name, packages.offered(GROUP) if installed is None else installed)
     try:
-        made = _built(offered, args or {})
+        builder: Builder = offered.load() if isinstance(offered, importlib.metadata.EntryPoint) else offered
+        model = getattr(builder, "Options", None)
+        made = builder(args or {}) if model is None else builder(model.model_validate(dict(args or {})))
     except pydantic.ValidationError as error:
-        raise BadPriority("\n".join(_wrong(name, error))) from error
+        rows = [(".".join(["args", *map(str, row["loc"])]), row["msg"]) for row in error.errors()]
+        raise BadPriority("\n".join(f"priority {name}: {place}: {words}" for place, words in rows)) from error
     except Exception as error:  # foreign code: whatever its import or constructor raises makes only it unusable
         raise BadPriority(f"priority {name}: cannot be built: {type(error).__name__}: {error}") from error
     about = getattr(made, "about", "")
@@ -219,6 +227,12 @@ def known(name: str) -> str:
     return ALIASES.get(short, short)
 
 
+def identity(configured: str) -> str:
+    """The same for all names under which one priority can be configured; what it is about tells it from others."""
+    name, bracket, about = configured.partition("(")
+    return f"{known(name) if known(name) in PRIORITIES else name}{bracket}{about}"
+
+
 def _offered(name: str, installed: Mapping[str, Any]) -> Any:
     if known(name) in PRIORITIES:
         return PRIORITIES[known(name)]
@@ -226,15 +240,3 @@ def _offered(name: str, installed: Mapping[str, Any]) -> Any:
         every = ", ".join(sorted({*PRIORITIES, *installed}))
         raise BadPriority(f"priority {name}: neither built in nor installed (group {GROUP}); there are {every}")
     return installed[name]
-
-
-def _built(offered: Any, args: Mapping[str, Any]) -> object:
-    builder: Builder = offered.load() if isinstance(offered, importlib.metadata.EntryPoint) else offered
-    model = getattr(builder, "Options", None)
-    return builder(args if model is None else model.model_validate(dict(args)))
-
-
-def _wrong(name: str, error: pydantic.ValidationError) -> Iterator[str]:
-    for row in error.errors():
-        place = ".".join(["args", *map(str, row["loc"])])
-        yield f"priority {name}: {place}: {row['msg']}"

@@ -12,10 +12,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from slurm_bridge.cluster import selection
-from slurm_bridge.cluster.columns import Mask, NodeColumns, Whole
-from slurm_bridge.cluster.rules import spread, taints
+from slurm_bridge.cluster.columns import Mask, Whole
+from slurm_bridge.cluster.rules import taints
 from slurm_bridge.cluster.rules.spread import SpreadConstraint
-from slurm_bridge.families.kube_scheduler.predicates import matches
+from slurm_bridge.families.kube_scheduler.predicates import attributes
 from slurm_bridge.families.kube_scheduler.priorities.service_spread import staying
 from slurm_bridge.families.kube_scheduler.scene import Scene
 from slurm_bridge.model.node import Node, Taint
@@ -28,22 +28,20 @@ def topology_spread(maximum: int) -> Callable[[Scene, Mask], Whole | None]:
     """How little of a pod's own kind there is around each node; a pod without such wishes is not rated."""
 
     def rated(scene: Scene, nodes: Mask) -> Whole | None:
-        wishes = spread.constraints(scene.pod, hard=False)
+        wishes = scene.spread(hard=False)
         if not wishes:
             return None
-        placed = _placed(scene.columns, wishes)
+        # Nodes that have a place in each of the topologies; the others are worth nothing, and count for nothing.
+        labels = (scene.columns.label(wish.topology_key) for wish in wishes if not wish.everywhere)
+        placed = functools.reduce(
+            np.logical_and, (one.where(lambda value: value is not None) for one in labels), scene.columns.present
+        )
         burden = np.zeros(len(scene.columns))
         for wish in wishes:
             burden += _burden(scene, wish, placed, nodes & placed)
         return _inverted(np.floor(burden + 0.5).astype(np.int64), nodes & placed, maximum)
 
     return rated
-
-
-def _placed(columns: NodeColumns, wishes: tuple[SpreadConstraint, ...]) -> Mask:
-    """Nodes that have a place in each of the topologies; the others are worth nothing, and count for nothing."""
-    masks = (columns.label(wish.topology_key).where(lambda value: value is not None) for wish in wishes)
-    return functools.reduce(np.logical_and, masks)
 
 
 def _burden(scene: Scene, wish: SpreadConstraint, placed: Mask, candidates: Mask) -> NDArray[np.float64]:
@@ -57,7 +55,7 @@ def _burden(scene: Scene, wish: SpreadConstraint, placed: Mask, candidates: Mask
         sums = np.bincount(places.codes[counted], weights=counts[counted], minlength=len(places.values) + 1)
         there, number = sums[places.codes], len(np.unique(places.codes[candidates]))
     weighed: NDArray[np.float64] = there * math.log(number + 2) + (wish.max_skew - 1)
-    return weighed
+    return np.where(places.where(lambda value: value is not None), weighed, 0.0) if wish.everywhere else weighed
 
 
 def _counts(scene: Scene, wish: SpreadConstraint) -> Whole:
@@ -65,7 +63,7 @@ def _counts(scene: Scene, wish: SpreadConstraint) -> Whole:
     pods, home = scene.columns.pods, scene.pod.metadata.namespace
     if wish.selector is None:
         return np.zeros(len(scene.columns), np.int64)
-    mask = matches.in_namespaces(pods, lambda namespace: namespace == home) & selection.all_met(pods, wish.selector)
+    mask = attributes.in_namespaces(pods, lambda namespace: namespace == home) & selection.all_met(pods, wish.selector)
     return pods.count(mask & staying(pods))
 
 

@@ -3,17 +3,23 @@
 A pod that would not fit makes a node worth nothing, except where an administrator's shape says otherwise.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 import numpy as np
 from numpy.typing import NDArray
 
 from slurm_bridge.cluster.columns import Whole
-from slurm_bridge.families.kube_scheduler.priorities import demand, numbers, volumes
+from slurm_bridge.cluster.facts import Amounts
+from slurm_bridge.cluster.rules import attachments
+from slurm_bridge.families.kube_scheduler.priorities import demand, numbers
 from slurm_bridge.families.kube_scheduler.priorities.shape import FULL, UtilizationShape
 from slurm_bridge.families.kube_scheduler.scene import Scene
+from slurm_bridge.model.pod import Pod
 
 MOST = 10
+
+#: The resources by which a kubelet says how many volumes of a kind it can attach.
+ATTACHABLE = "attachable-volumes-"
 
 Shares = NDArray[np.float64]
 
@@ -32,8 +38,14 @@ def by_shape(shape: UtilizationShape) -> Callable[[Scene], Whole]:
     """What the shape says of the utilization; more than there is counts as full."""
     values = shape.table()
 
+    def percent(requested: Whole, capacity: Whole) -> Whole:
+        room = np.maximum(capacity - requested, 0)
+        # Rounded up.
+        found: Whole = values[FULL - room * FULL // np.maximum(capacity, 1)]
+        return found
+
     def rated(scene: Scene) -> Whole:
-        return _both(scene, lambda requested, capacity: values[_utilization(requested, capacity)])
+        return _both(scene, percent)
 
     return rated
 
@@ -43,11 +55,13 @@ def balanced(scene: Scene) -> Whole:
     cpu, memory = (_share(*_amounts(scene, name)) for name in ("cpu", "memory"))
     full = (cpu >= 1) | (memory >= 1)
     evenness = 1 - np.abs(cpu - memory)
-    limits, attached = volumes.limits(scene.columns), None
+    # How many volumes each node can attach, of all kinds; 0 where it does not say.
+    limits = scene.columns.whole_of_allocatable("kube attachable volumes", _limit)
     if limits.any():
-        attached = volumes.attached(scene) / np.maximum(limits, 1)
+        there = scene.columns.whole_of_pods("kube attached volumes", _attached)
+        attached = (there + len(attachments.claims(scene.pod))) / np.maximum(limits, 1)
         full |= (limits > 0) & (attached >= 1)
-        evenness = np.where(limits > 0, 1 - _variance(cpu, memory, attached), evenness)
+        evenness = np.where(limits > 0, 1 - np.var(np.array((cpu, memory, attached)), axis=0), evenness)
     return np.where(full, 0, np.trunc(evenness * MOST)).astype(np.int64)
 
 
@@ -73,18 +87,14 @@ def _taken(requested: Whole, capacity: Whole) -> Whole:
     return numbers.shares(fitting * MOST, capacity)
 
 
-def _utilization(requested: Whole, capacity: Whole) -> Whole:
-    """In percent, rounded up."""
-    room = np.maximum(capacity - requested, 0)
-    percent: Whole = FULL - room * FULL // np.maximum(capacity, 1)
-    return percent
-
-
 def _share(requested: Whole, capacity: Whole) -> Shares:
     shares: Shares = np.where(capacity > 0, requested / np.maximum(capacity, 1), 1.0)
     return shares
 
 
-def _variance(*shares: Shares) -> Shares:
-    spread: Shares = np.var(np.array(shares), axis=0)
-    return spread
+def _limit(there: Amounts) -> int:
+    return sum(int(amount) for name, amount in there.items() if name.startswith(ATTACHABLE))
+
+
+def _attached(_: Amounts, pods: Sequence[Pod]) -> int:
+    return len(set().union(*(attachments.claims(pod) for pod in pods)))

@@ -10,8 +10,8 @@ from slurm_bridge.cluster import selection
 from slurm_bridge.cluster.cluster_cache import ClusterCache
 from slurm_bridge.cluster.columns import NodeColumns
 from slurm_bridge.cluster.facts import NodeFacts
-from slurm_bridge.cluster.rules import affinity
 from slurm_bridge.translate import resources
+from tests.unit import affinity_oracle
 from tests.unit.hooks.builders import node, pod
 
 _key = st.sampled_from("ab")
@@ -43,7 +43,7 @@ def test_as_the_rules_say(labels: list[dict[str, str]], selector: dict[str, str]
     terms = None if required is None else {"requiredDuringSchedulingIgnoredDuringExecution": required}
     asking = pod(node_selector=selector, affinity=None if terms is None else {"nodeAffinity": terms})
     accepted = columns.nodes(selection.accepting(columns, asking))
-    assert accepted == {name for name, one in nodes.items() if affinity.accepts(asking, one)}
+    assert accepted == {name for name, one in nodes.items() if affinity_oracle.accepts(asking, one)}
 
 
 def _facts(name: str, one: Any) -> NodeFacts:

@@ -90,7 +90,7 @@ def a_pass(snapshot: ClusterSnapshot) -> Session:
 
 def by_name(found: Prioritized) -> dict[str, int]:
     """The sums."""
-    return {one.host: one.score for one in found.hosts()}
+    return {name: int(score) for name, score in found.by_name.items()}
 
 
 def run(

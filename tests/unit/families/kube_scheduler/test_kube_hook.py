@@ -3,6 +3,8 @@
 from collections.abc import Mapping
 from typing import Any
 
+import pytest
+
 from slurm_bridge.cluster.snapshot import ClusterSnapshot
 from slurm_bridge.families.kube_scheduler.predicates import reasons
 from slurm_bridge.hooks.base import Denied, Deny
@@ -10,7 +12,7 @@ from slurm_bridge.hooks.chain import Plan, asked
 from slurm_bridge.model.pod import Pod
 from slurm_bridge.model.verdict import Wait
 from tests.unit.families.kube_scheduler import scenes
-from tests.unit.families.kube_scheduler.kube_hook_scenes import TWO, chained, cluster, denied, hooked, scores
+from tests.unit.families.kube_scheduler.kube_hook_scenes import TWO, ask, chained, cluster, denied, hooked, scores
 from tests.unit.families.kube_scheduler.scenes import HOST, ZONE, near, node, pod, term
 from tests.unit.hooks.builders import Around, gang, shape, translated, workload
 
@@ -113,12 +115,28 @@ def test_its_own_rules_are_not_foreign() -> None:
     assert not hooked().foreign
 
 
-def test_only_some_nodes_are_rated(around: Around) -> None:
-    """With a percentage, as many as kube-scheduler would look at."""
-    many = [node(f"n{number}") for number in range(150)]
-    hook = hooked(priorities=[{"name": "LeastRequestedPriority"}], percentage_of_nodes=30)
-    found = scores(chained(around, hook), hook, cluster(many), pod(requests={"cpu": 1}))
-    assert len(found.nodes) == 100
+@pytest.mark.parametrize(
+    ("percentage", "nodes", "fitting", "rated"),
+    [
+        (30, 150, 150, 100),
+        (10, 1500, 400, 150),
+        (10, 1500, 120, 120),
+        # 50 percent less one for every 125 nodes: 38 of 1500.
+        (0, 1500, 1000, 570),
+        (0, 150, 150, 100),
+        (100, 150, 130, 130),
+        (10, 90, 90, 90),
+    ],
+)
+def test_only_some_nodes_are_rated(around: Around, percentage: int, nodes: int, fitting: int, rated: int) -> None:
+    """As many as kube-scheduler searches for, a part of all nodes and not of those that fit; at least 100 of these."""
+    snapshot = cluster([node(f"n{number}") for number in range(nodes)])
+    hook = hooked(priorities=[{"name": "LeastRequestedPriority"}], percentage_of_nodes=percentage)
+    left = frozenset(f"n{number}" for number in range(fitting))
+    with chained(around, hook).session(snapshot, now=0.0) as session:
+        found = hook.score(session, ask(pod(requests={"cpu": 1})), left)
+    assert len(found.nodes) == rated
+    assert left.issuperset(found.nodes)
 
 
 class TestVerify:

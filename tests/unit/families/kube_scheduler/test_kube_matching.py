@@ -7,9 +7,10 @@ from hypothesis import strategies as st
 
 from slurm_bridge.cluster import selection
 from slurm_bridge.cluster.columns import NodeColumns
-from slurm_bridge.cluster.rules import affinity, neighbours
-from slurm_bridge.families.kube_scheduler.predicates import matches
+from slurm_bridge.cluster.rules import neighbours
+from slurm_bridge.families.kube_scheduler.predicates import attributes
 from slurm_bridge.model.selectors import Requirement
+from tests.unit import affinity_oracle
 from tests.unit.families.kube_scheduler.scenes import node, pod, seen, term
 
 OPERATORS = ["In", "NotIn", "Exists", "DoesNotExist", "Gt", "Lt", "Sometimes"]
@@ -41,7 +42,7 @@ terms = st.fixed_dictionaries(
 def test_node_selectors(chosen: list[dict[str, Any]]) -> None:
     """Terms, expressions and fields mean over all nodes what they mean on one."""
     selector = {"nodeSelectorTerms": chosen}
-    expected = [affinity.selects(selector, one) for one in MANY]
+    expected = [affinity_oracle.selects(selector, one) for one in MANY]
     assert selection.selected(COLUMNS, selector).tolist() == expected
 
 
@@ -52,7 +53,7 @@ def test_pods_on_nodes(selector: dict[str, str], chosen: list[dict[str, Any]] | 
     """A pod's selector and required affinity accept the same nodes either way."""
     required = {"requiredDuringSchedulingIgnoredDuringExecution": {"nodeSelectorTerms": chosen}}
     subject = pod(node_selector=selector, affinity=None if chosen is None else {"nodeAffinity": required})
-    expected = [affinity.accepts(subject, one) for one in MANY]
+    expected = [affinity_oracle.accepts(subject, one) for one in MANY]
     assert selection.accepting(COLUMNS, subject).tolist() == expected
 
 
@@ -85,6 +86,6 @@ def test_affinity_terms(labels: dict[str, str] | None, named: list[str], among: 
     written |= {} if among is None else {"namespaceSelector": {"matchLabels": among}}
     one = neighbours.term(written, "team")
     pods = seen(pod(), MANY, RUNNING).columns.pods
-    found = matches.meant(pods, one, NAMESPACES.get)
+    found = attributes.meant(pods, one, NAMESPACES.get)
     expected = {each.metadata.name for each in RUNNING if one.selects(each, NAMESPACES.get)}
     assert {each.metadata.name for each, meant in zip(pods.pods, found, strict=True) if meant and each} == expected

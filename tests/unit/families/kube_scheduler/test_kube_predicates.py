@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from slurm_bridge.families.kube_scheduler.options import STANDARD_PREDICATES
-from slurm_bridge.families.kube_scheduler.predicates import reasons, resources, standard
+from slurm_bridge.families.kube_scheduler.predicates import reasons, standard
 from slurm_bridge.families.kube_scheduler.predicates.base import BadPredicate
 from slurm_bridge.model.node import Taint
 from slurm_bridge.model.pod import Container, ContainerPort, Toleration
@@ -34,12 +34,20 @@ def test_allocatable_does_not_count_what_runs() -> None:
     assert said("PodFitsResources", full.of(pod(requests={"cpu": "8001m"}))) == {"a": ("Insufficient cpu",)}
 
 
-def test_a_node_that_has_given_away_too_much() -> None:
-    """It takes no pod that asks for something, even of something else; one that asks for nothing may come."""
-    at = wants(memory=1)
-    crowded = seen(at.pod, [node("a")], [pod("r", on="a", requests={"cpu": 9})])
-    assert said("PodFitsResources", crowded) == {"a": ("Insufficient cpu",)}
-    assert said("PodFitsResources", crowded.of(pod())) == {}
+@pytest.mark.parametrize(
+    ("asked", "lacking"),
+    [
+        ({"memory": 1}, ()),
+        ({"memory": 1, "cpu": 0}, ()),
+        ({}, ()),
+        ({"cpu": "1m"}, ("Insufficient cpu",)),
+        ({"cpu": "1m", "memory": "1Ti"}, ("Insufficient cpu", "Insufficient memory")),
+    ],
+)
+def test_a_node_that_has_given_away_too_much(asked: dict[str, Any], lacking: tuple[str, ...]) -> None:
+    """It takes pods that ask for nothing of what it lacks: only what is asked for is compared."""
+    crowded = seen(pod(requests=asked), [node("a")], [pod("r", on="a", requests={"cpu": 9})])
+    assert said("PodFitsResources", crowded) == ({"a": lacking} if lacking else {})
 
 
 def test_overhead_counts() -> None:
@@ -55,11 +63,6 @@ def test_ignored_resources_are_not_looked_at() -> None:
     assert said("PodFitsResources", at, ignored_resources=["example.com/x"]) == {}
     assert said("GeneralPredicates", at, ignored_resources=["example.com/x"]) == {}
     assert said("GeneralPredicates", at) == {"a": ("Insufficient example.com/x",)}
-
-
-def test_shortages_of_a_node_that_is_not_judged() -> None:
-    """There is nothing to tell of it."""
-    assert resources.shortages(wants(cpu=5), "elsewhere") == ()
 
 
 def test_a_general_failure_tells_everything() -> None:

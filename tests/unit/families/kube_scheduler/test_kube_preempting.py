@@ -36,7 +36,7 @@ def pod(name: str, priority: int = 0, cpu: int = 1, **changes: Any) -> Pod:
             namespace=changes.pop("namespace", "default"),
             labels=changes.pop("labels", {}),
         ),
-        status=PodStatus(nominated_node_name=changes.pop("nominated", None)),
+        status=PodStatus(nominated_node_name=changes.pop("nominated", None), start_time=changes.pop("started", None)),
         spec=PodSpec(priority=priority, containers=(Container(name="main", resources=needs),), **changes),
     )
 
@@ -104,6 +104,69 @@ def test_broken_budgets_count_most() -> None:
     guarded = Victims(parties=parties.alone([pod("a", 0)]), violations=1)
     other = Victims(parties=parties.alone([pod("b", 900), pod("c", 900)]))
     assert choice.pick({"n1": guarded, "n2": other}) == "n2"
+
+
+OLD, YOUNG, YOUNGEST = "2026-01-01T00:00:00Z", "2026-03-01T00:00:00Z", "2026-03-01T00:00:01Z"
+
+
+@pytest.mark.parametrize(
+    ("first", "second", "leaves"),
+    [
+        (OLD, YOUNG, "b"),
+        (YOUNG, OLD, "a"),
+        # Bound and not started yet: it loses nothing.
+        (OLD, None, "b"),
+        (None, OLD, "a"),
+    ],
+)
+def test_of_equally_important_pods_the_younger_leaves(first: str | None, second: str | None, leaves: str) -> None:
+    """The older one has more work to lose."""
+    one = site("n1", 2, pod("a", 1, started=first), pod("b", 1, started=second))
+    found = proposal.propose([pod("w", 10)], 10, [one], [])
+    assert found is not None
+    assert names(found.victims) == [leaves]
+
+
+def test_importance_goes_before_age() -> None:
+    """The less important pod leaves, however old it is."""
+    one = site("n1", 2, pod("a", 1, started=OLD), pod("b", 2, started=YOUNG))
+    found = proposal.propose([pod("w", 10)], 10, [one], [])
+    assert found is not None
+    assert names(found.victims) == ["a"]
+
+
+def test_a_gang_is_as_old_as_the_first_of_its_most_important_members() -> None:
+    """Less important members, however old, do not count; nor does where the members are."""
+    gang = Party(
+        here=(pod("a", 5, started=YOUNG),), elsewhere=(pod("b", 1, started=OLD), pod("c", 5, started=YOUNGEST))
+    )
+    assert gang.started == Party(here=(pod("d", 5, started=YOUNG),)).started
+    assert gang.started > Party(here=(pod("d", 5, started=OLD),)).started
+
+
+@pytest.mark.parametrize(
+    ("first", "second", "taken"),
+    [
+        ([(1, OLD)], [(1, YOUNG)], "n2"),
+        ([(1, YOUNG)], [(1, OLD)], "n1"),
+        ([(1, OLD)], [(1, None)], "n2"),
+        # Only the most important victims are compared, by the one that started first.
+        ([(2, YOUNG), (1, OLD)], [(2, OLD), (1, YOUNG)], "n1"),
+        ([(2, YOUNG), (2, OLD)], [(2, YOUNG), (2, YOUNG)], "n2"),
+        # Fewer victims go before younger ones, and equal nodes by their order.
+        ([(1, OLD)], [(1, YOUNG), (-(2**31), YOUNG)], "n1"),
+        ([(1, OLD)], [(1, OLD)], "n1"),
+    ],
+)
+def test_of_equal_nodes_the_one_whose_victims_started_last(
+    first: list[tuple[int, str | None]], second: list[tuple[int, str | None]], taken: str
+) -> None:
+    """What is lost is the least work."""
+    candidates = {
+        name: Victims(parties=parties.alone(pod(f"{name}-{rank}", rank, started=began) for rank, began in there))
+        for name, there in (("n1", first), ("n2", second))
+    }
+    assert choice.pick(candidates) == taken
 
 
 def test_an_extender_sees_what_the_one_before_it_left() -> None:

@@ -10,7 +10,8 @@ from hypothesis import strategies as st
 from slurm_bridge.families.kube_scheduler import matrix, selection
 from slurm_bridge.families.kube_scheduler.priorities import allocation, numbers, shape
 from slurm_bridge.families.kube_scheduler.priorities.rule import HostPriority
-from slurm_bridge.families.kube_scheduler.selection import HostTurns
+from tests.conformance.kube_cycle import host as hosts
+from tests.conformance.kube_cycle.host import HostTurns
 
 RAW = st.lists(st.integers(0, 10**6), min_size=1, max_size=20)
 SCALE = st.sampled_from([10, 100])
@@ -143,7 +144,7 @@ def test_turns_take_all_best_nodes_equally_often(scores: list[int], start: int) 
     scored = [HostPriority(f"n{number}", score) for number, score in enumerate(scores)]
     best = {one.host for one in scored if one.score == max(scores)}
     turns = HostTurns(start)
-    taken = collections.Counter(selection.select_host(scored, turns) for _ in range(3 * len(best)))
+    taken = collections.Counter(hosts.select_host(scored, turns) for _ in range(3 * len(best)))
     assert taken == dict.fromkeys(best, 3)
 
 
@@ -151,14 +152,14 @@ def test_turns_take_all_best_nodes_equally_often(scores: list[int], start: int) 
 def test_dice_take_one_of_the_best(scores: list[int], dice: object) -> None:
     """Whatever they show."""
     scored = [HostPriority(f"n{number}", score) for number, score in enumerate(scores)]
-    host = selection.select_host(scored, dice.randrange)  # type: ignore[attr-defined]
+    host = hosts.select_host(scored, dice.randrange)  # type: ignore[attr-defined]
     assert scored[int(host[1:])].score == max(scores)
 
 
 def test_nothing_can_be_chosen_from_nothing() -> None:
     """In kube-scheduler's words."""
-    with pytest.raises(selection.NothingToSelect, match="empty priority list"):
-        selection.select_host([], HostTurns())
+    with pytest.raises(hosts.NothingToSelect, match="empty priority list"):
+        hosts.select_host([], HostTurns())
 
 
 @given(st.integers(1, 2**50), st.integers(0, 10), st.integers(-2, 2))

@@ -2,7 +2,7 @@
 
 import json
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from fractions import Fraction
 from typing import Any
 
@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from slurm_bridge.families.kube_scheduler import scene
+from slurm_bridge.families.kube_scheduler import classes, scene
 from slurm_bridge.families.kube_scheduler.priorities import images, interpod, table
 from slurm_bridge.families.kube_scheduler.priority_chain import Prioritizer
 from slurm_bridge.families.kube_scheduler.scene import Lookup
@@ -62,6 +62,18 @@ def test_a_preference_for_a_name_is_a_preference() -> None:
     assert rated("NodeAffinity", [machine("a"), machine("b")], pod) == {"a": 0, "b": 10}
 
 
+@pytest.mark.parametrize(
+    ("scale", "expected"), [(10, {"a": 10, "b": 9}), (100, {"a": 100, "b": 0})], ids=["older", "as 1.36"]
+)
+def test_a_preference_without_conditions(scale: int, expected: dict[str, int]) -> None:
+    """It holds everywhere for policies of older releases, and nowhere for kube-scheduler 1.36."""
+    named = {"matchExpressions": [{"key": "zone", "operator": "In", "values": ["x"]}]}
+    wishes = [{"weight": 99, "preference": {}}, {"weight": 99}, {"weight": 2, "preference": named}]
+    pod = asking(affinity={"nodeAffinity": {PREFERRED: wishes}})
+    nodes = [machine("a", labels={"zone": "x"}), machine("b")]
+    assert rated("NodeAffinity", nodes, pod, args={"scale": scale}) == expected
+
+
 def test_scores_reach_to_a_hundred_on_the_newer_scale() -> None:
     """Every priority that normalises has both."""
     soft = Taint(key="old", effect="PreferNoSchedule")
@@ -110,6 +122,42 @@ def test_images_are_looked_up_anew_where_nodes_changed() -> None:
     changed = machine("b", images={"app:1": 1000 * mib})
     keeper.on_node(machine("b"), changed)
     assert rate(scene.scene(keeper.snapshot(), pod)).tolist() == [10, 10]
+
+
+def of_images(*images: str, init: Iterable[str] = (), volumes: Iterable[str] = ()) -> Pod:
+    """A pod of these images."""
+    return asking(
+        containers=tuple(Container(name=f"c{number}", image=one) for number, one in enumerate(images)),
+        init_containers=tuple(Container(name=f"i{number}", image=one) for number, one in enumerate(init)),
+        volumes=tuple({"name": f"v{number}", "image": {"reference": one}} for number, one in enumerate(volumes)),
+    )
+
+
+@pytest.mark.parametrize(
+    ("pod", "older", "newer"),
+    [
+        # One container: (600 - 23) / (1000 - 23) of the scale, on both nodes.
+        (of_images("app:1"), (5, 5), (59, 59)),
+        # Two: 1200 MiB on a; half of it on b. Newer releases divide by 2000 - 23.
+        (of_images("app:1", "app:1"), (10, 10), (59, 59)),
+        (of_images("app:1", "tool:1"), (8, 5), (44, 29)),
+        # An image of an init container, and of a volume: 300 MiB more on a, of which half count.
+        (of_images("app:1", init=["tool:1"]), (5, 5), (44, 29)),
+        (of_images("app:1", volumes=["tool:1"]), (5, 5), (89, 59)),
+    ],
+)
+def test_images_that_a_node_has(pod: Pod, older: tuple[int, int], newer: tuple[int, int]) -> None:
+    """Init containers and image volumes count on the scale to 100 only, where each container raises the upper bound."""
+    mib = 2**20
+    nodes = [machine("a", images={"app:1": 600 * mib, "tool:1": 600 * mib}), machine("b", images={"app:1": 600 * mib})]
+    for scale, expected in ((10, older), (100, newer)):
+        found = rated("ImageLocality", nodes, pod, args={"scale": scale})
+        assert (found["a"], found["b"]) == expected
+
+
+def test_pods_with_different_image_volumes_are_of_different_classes() -> None:
+    """Scores of one do not stand for the other."""
+    assert classes.key(of_images("app:1", volumes=["a:1"])) != classes.key(of_images("app:1", volumes=["b:1"]))
 
 
 def test_an_unreadable_wish_to_avoid_pods_avoids_nobody() -> None:
@@ -342,4 +390,4 @@ def test_a_node_that_went_leaves_no_score_behind() -> None:
     snapshot = keeper.snapshot()
     found = run(Prioritizer([table.configured(name) for name in ("Equal", "SelectorSpread")]), snapshot)
     assert by_name(found) == {"a": 11, "c": 11}
-    assert dict(found.matrix().rows[0].scores) == {"a": 1, "c": 1}
+    assert dict(found.shown.rows[0].scores) == {"a": 1, "c": 1}

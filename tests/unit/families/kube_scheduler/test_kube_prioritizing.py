@@ -78,6 +78,38 @@ def test_names_that_occur_twice_are_told() -> None:
         Prioritizer([mapped(len), mapped(len)])
 
 
+@pytest.mark.parametrize(
+    ("names", "said"),
+    [
+        (
+            ["LeastRequested", "LeastRequestedPriority"],
+            "priorities LeastRequested and LeastRequestedPriority: are names",
+        ),
+        (
+            ["EvenPodsSpread", "Equal", "PodTopologySpread"],
+            "priorities EvenPodsSpread and PodTopologySpread: are names",
+        ),
+        (
+            ["EvenPodsSpreadPriority", "PodTopologySpread", "EvenPodsSpread"],
+            "EvenPodsSpreadPriority and PodTopologySpread and EvenPodsSpread: are names of one priority; configure it",
+        ),
+        (["EqualPriority", "EqualPriority"], "priority EqualPriority: is configured twice"),
+    ],
+)
+def test_one_priority_under_two_names_is_told(names: list[str], said: str) -> None:
+    """It would count twice."""
+    options = KubeSchedulerOptions.model_validate({"priorities": [{"name": name} for name in names]})
+    with pytest.raises(BadPriority, match=said):
+        priority_chain.of(options)
+
+
+def test_a_priority_about_several_labels_counts_for_each() -> None:
+    """And so does one of a site whose name only looks like another's with an ending."""
+    about = [table.configured(name, args={"label": label}) for name, label in (("NodeLabel", "a"), ("NodeLabel", "b"))]
+    own = [mapped(len, name="own"), mapped(len, name="ownPriority")]
+    assert len(Prioritizer([*about, *own]).configs) == 4
+
+
 def test_rows_are_weighed_and_added() -> None:
     """Of both styles alike."""
     configs = [
@@ -226,8 +258,8 @@ def test_equal_questions_get_the_same_answer_again() -> None:
     first = run(prioritizer, snapshot, key=b"class")
     again = run(prioritizer, snapshot, asking("other"), key=b"class")
     assert again is first
-    assert again.matrix() is first.matrix()
-    assert again.numbers() is first.numbers()
+    assert again.shown is first.shown
+    assert again.by_name is first.by_name
 
 
 def test_a_change_of_use_is_seen() -> None:
@@ -242,8 +274,8 @@ def test_a_change_of_use_is_seen() -> None:
 def test_other_candidates_are_another_question() -> None:
     """What is normalised depends on them."""
     prioritizer, snapshot = Prioritizer([table.configured("LeastRequested")]), machines(*NODES)
-    assert len(run(prioritizer, snapshot, key=b"k").hosts()) == 3
-    assert len(run(prioritizer, snapshot, key=b"k", nodes=("a",)).hosts()) == 1
+    assert len(run(prioritizer, snapshot, key=b"k").by_name) == 3
+    assert len(run(prioritizer, snapshot, key=b"k", nodes=("a",)).by_name) == 1
 
 
 def test_own_priorities_are_asked_every_time() -> None:
@@ -267,7 +299,7 @@ def test_rows_are_in_the_order_of_configuration() -> None:
 
 def test_the_matrix_has_rows_weights_and_the_combined_row() -> None:
     """By name, for explanations."""
-    matrix = run(Prioritizer([mapped(ord, weight=2), table.configured("Equal", 7)]), machines("a", "b")).matrix()
+    matrix = run(Prioritizer([mapped(ord, weight=2), table.configured("Equal", 7)]), machines("a", "b")).shown
     assert [(row.name, row.weight, dict(row.scores)) for row in matrix.rows] == [
         ("own", 2, {"a": 97, "b": 98}),
         ("Equal", 7, {"a": 1, "b": 1}),

@@ -16,13 +16,13 @@ from slurm_bridge.families.kube_scheduler.priorities import table
 from slurm_bridge.families.kube_scheduler.priorities.rule import HostPriority, PriorityConfig
 from slurm_bridge.families.kube_scheduler.priority_chain import Prioritizer
 from slurm_bridge.families.kube_scheduler.scene import Lookup, Scene
-from slurm_bridge.families.kube_scheduler.selection import HostTurns
 from slurm_bridge.model.meta import ObjectMeta
 from slurm_bridge.model.pod import Pod
 from slurm_bridge.model.storage import Claim
 from tests.conformance.kube_cycle import cycle
 from tests.conformance.kube_cycle.cycle import Algorithm, Scheduled, Unscheduled
 from tests.conformance.kube_cycle.fiterror import FitError
+from tests.conformance.kube_cycle.host import HostTurns
 from tests.unit.families.kube_scheduler.scoring import a_pass, asking, machine, machines, there
 
 
@@ -124,6 +124,6 @@ def test_as_many_nodes_are_rated_as_are_enough(number: int, percentage: int, see
     found = scheduled(snapshot, algorithm)
     assert isinstance(found, Scheduled)
     assert found.prioritized is not None
-    rated = {one.host for one in found.prioritized.hosts()}
+    rated = set(found.prioritized.by_name)
     assert len(rated) == max(100, number * percentage // 100)
     assert found.host in rated

@@ -166,6 +166,36 @@ def test_zones_of_volumes() -> None:
     assert denied("NoVolumeZoneConflict", claim(volume="v"), volumes=[volume()]) == {}
 
 
+OLD = "failure-domain.beta.kubernetes.io"
+ZONED = [
+    node("new-1", labels={ZONE: "1", "topology.kubernetes.io/region": "r"}),
+    node("new-2", labels={ZONE: "2", "topology.kubernetes.io/region": "r"}),
+    node("old-1", labels={f"{OLD}/zone": "1"}),
+    node("both", labels={f"{OLD}/zone": "1", ZONE: "2"}),
+    node("region", labels={"topology.kubernetes.io/region": "r"}),
+    node("none"),
+]
+
+
+@pytest.mark.parametrize(
+    ("key", "value", "outside"),
+    [
+        # The old label of a volume is compared with the node's old one, or else with its new one.
+        (f"{OLD}/zone", "1", {"new-2", "region"}),
+        (f"{OLD}/zone", "2", {"new-1", "old-1", "both", "region"}),
+        (f"{OLD}/zone", "1__2", {"region"}),
+        (f"{OLD}/region", "r", {"old-1", "both"}),
+        # The new one is compared with the new one alone.
+        (ZONE, "1", {"new-2", "old-1", "both", "region"}),
+    ],
+)
+def test_old_labels_of_volumes_meet_new_ones_of_nodes(key: str, value: str, outside: set[str]) -> None:
+    """Nodes have had the new labels alone for years, and volumes that were made before keep their old ones."""
+    data, subject = claim(volume="v"), pod(volumes=claiming("data"))
+    at = seen(subject, ZONED, lookup=lookup([data], volumes=[volume(labels={key: value})]))
+    assert said("NoVolumeZoneConflict", at) == dict.fromkeys(outside, (reasons.VOLUME_ZONE,))
+
+
 DRIVER = "ebs.csi.aws.com"
 
 
