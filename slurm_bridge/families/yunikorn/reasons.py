@@ -33,7 +33,7 @@ def waits(partition: CommittedPartition, application: Application, total: Mappin
 
 def _obstacles(partition: CommittedPartition, application: Application, total: Mapping[str, int]) -> Iterator[str]:
     name, leaf = application.record.name, application.queue
-    if not application.running and not tree.can_run(leaf, name):
+    if not application.running and not tree.can_run(leaf):
         yield _crowded(leaf)
     yield from (_full(queue, total) for queue in tree.upward(leaf))
     if not application.running:

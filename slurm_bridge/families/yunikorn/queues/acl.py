@@ -1,9 +1,8 @@
 """Access control lists: the users that may submit to a queue, and those that may administer it."""
 
 import re
-from collections.abc import Collection, Iterable
+from collections.abc import Collection
 from dataclasses import dataclass
-from typing import Protocol
 
 from slurm_bridge.errors import BadConfiguration
 
@@ -29,19 +28,6 @@ class Acl:
         return self.everybody or user in self.users or not self.groups.isdisjoint(groups)
 
 
-class Guarded(Protocol):
-    """A queue with its access control lists."""
-
-    @property
-    def path(self) -> str: ...
-    @property
-    def parent(self) -> "Guarded | None": ...
-    @property
-    def submit_acl(self) -> Acl: ...
-    @property
-    def admin_acl(self) -> Acl: ...
-
-
 def parse(text: str) -> Acl:
     """The list that is written `users groups`, each separated by commas; BadConfiguration where spaces make more of it.
 
@@ -60,24 +46,3 @@ def parse(text: str) -> Acl:
 
 def _names(listed: str, form: re.Pattern[str]) -> frozenset[str]:
     return frozenset(name for name in listed.split(",") if form.fullmatch(name))
-
-
-def may_submit(queue: Guarded, user: str, groups: Collection[str]) -> bool:
-    """The queue or one above it lets the user submit or administer; no user submits to the recovery queue."""
-    if queue.path == RECOVERY:
-        return False
-    return any(
-        above.submit_acl.allows(user, groups) or above.admin_acl.allows(user, groups) for above in _upward(queue)
-    )
-
-
-def may_administer(queue: Guarded, user: str, groups: Collection[str]) -> bool:
-    """The queue or one above it lets the user administer."""
-    return any(above.admin_acl.allows(user, groups) for above in _upward(queue))
-
-
-def _upward(queue: Guarded) -> Iterable[Guarded]:
-    here: Guarded | None = queue
-    while here is not None:
-        yield here
-        here = here.parent

@@ -114,7 +114,6 @@ class OrderedAsk(Protocol):
 
 
 A = TypeVar("A", bound=Application)
-R = TypeVar("R", bound=OrderedAsk)
 
 #: Sorts applications, or asks, of the same policy.
 Key = tuple[Any, ...]
@@ -128,20 +127,9 @@ def application_key(application: Application, policy: SortPolicy, *, by_priority
     return (-application.priority, first) if by_priority else (first, -application.priority)
 
 
-def sorted_applications(applications: Iterable[A], policy: SortPolicy, *, by_priority: bool, total: Known) -> list[A]:
-    """Those for which something waits, in order; what is equal stays as it comes."""
-    key = functools.partial(application_key, policy=policy, by_priority=by_priority, total=total)
-    return sorted((one for one in applications if amounts.is_positive(one.pending)), key=key)
-
-
 def ask_key(ask: OrderedAsk) -> Key:
     """Where it stands among those of the same application: by priority, then age."""
     return (-ask.priority, ask.created)
-
-
-def sorted_asks(asks: Iterable[R]) -> list[R]:
-    """In the order in which an application tries them; what is equal stays as it comes."""
-    return sorted(asks, key=ask_key)
 
 
 class Applications(Generic[A]):
@@ -251,8 +239,3 @@ def node_score(
 def node_key(score: float, name: str) -> tuple[float, str]:
     """Sorts nodes: scores that differ by less than the last digit that counts are equal, and the name decides."""
     return (round(score, _DIGITS), name)
-
-
-def sorted_nodes(scores: Mapping[str, float]) -> list[str]:
-    """The names of nodes in the order in which they are tried."""
-    return sorted(scores, key=lambda name: node_key(scores[name], name))

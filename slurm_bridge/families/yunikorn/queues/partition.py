@@ -212,7 +212,7 @@ class QueuePartition:
         if not application.running:
             application.running = True
             self.leaf(application.queue).wake(application)
-            application.queue.start(application.name)
+            application.queue.start()
             self.limits.start(application.name)
         self._refresh(application)
 

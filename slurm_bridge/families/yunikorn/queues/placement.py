@@ -8,7 +8,7 @@ no rule is left  a forced application is recovered; others go to root.default, o
 """
 
 import dataclasses
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 
 from slurm_bridge.families.yunikorn.queues import acl, tree
 from slurm_bridge.families.yunikorn.queues.config import names
@@ -100,9 +100,16 @@ def _obstacle(root: tree.Queue, path: str, queue: tree.Queue | None, candidate: 
     if path.lower() == acl.RECOVERY:
         return f"no user may submit to {path}"
     guarded = queue or _nearest(root, path)
-    if not acl.may_submit(guarded, candidate.user, candidate.groups):
+    if not may_submit(guarded, candidate.user, candidate.groups):
         return f"user {candidate.user} may not submit to {guarded.path}"
     return ""
+
+
+def may_submit(queue: tree.Queue, user: str, groups: Collection[str]) -> bool:
+    """The queue or one above it lets the user submit or administer; no user submits to the recovery queue."""
+    return queue.path != acl.RECOVERY and any(
+        above.submit_acl.allows(user, groups) or above.admin_acl.allows(user, groups) for above in queue.lineage
+    )
 
 
 def _nearest(root: tree.Queue, path: str) -> tree.Queue:

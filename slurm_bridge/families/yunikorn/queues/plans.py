@@ -28,8 +28,3 @@ class PreemptionPlan:
 
 #: Looks at a partition after each of its passes. It changes nothing; what it plans is done before it goes on.
 Preemptor = Callable[[QueuePartition, float], Iterable[PreemptionPlan]]
-
-
-def nothing(_partition: QueuePartition, _now: float) -> Iterable[PreemptionPlan]:
-    """Nothing is preempted."""
-    return ()

@@ -177,7 +177,7 @@ def _may_start(partition: QueuePartition, application: Application, now: float) 
         return False
     if application.running:
         return True
-    starts = tree.can_run(application.queue, application.name)
+    starts = tree.can_run(application.queue)
     return starts and (not partition.limited or partition.limits.may_start(application.name) is None)
 
 

@@ -103,7 +103,7 @@ def _goes(queue: Queue, busy: Container[str]) -> bool:
 
 
 def _is_empty(queue: Queue, busy: Container[str]) -> bool:
-    used = queue.allocated or queue.pending or queue.preempting or queue.running or queue.allocating_accepted
+    used = queue.allocated or queue.pending or queue.preempting or queue.running
     return not used and queue.path not in busy
 
 

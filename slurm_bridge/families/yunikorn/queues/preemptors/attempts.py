@@ -6,11 +6,10 @@
 4. more     further victims, where a maximum of queues is in the way
 5. trim     only as many as the ask needs; and in a full cluster, as many as it takes besides
 6. guard    no queue ends below a guarantee that was met, or is preempted for the victims in turn
-7. confirm  no victim has ended by itself meanwhile
 """
 
 import dataclasses
-from collections.abc import Callable, Collection, Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 
 from slurm_bridge.families.yunikorn.queues import amounts
 from slurm_bridge.families.yunikorn.queues.preemptors import balance as balances
@@ -18,9 +17,7 @@ from slurm_bridge.families.yunikorn.queues.preemptors import candidates, crowded
 from slurm_bridge.families.yunikorn.queues.preemptors.balance import Balance
 from slurm_bridge.families.yunikorn.queues.preemptors.facts import (
     Asker,
-    AttemptRefused,
     AttemptScene,
-    Key,
     Outcome,
     Planned,
     Reason,
@@ -57,13 +54,6 @@ def try_preemption(asker: Asker, scene: AttemptScene) -> Outcome:
         victims=parts(found.victims),
         message=f"preempted for {asker.key} of queue {asker.queue.path}, which is below its guarantee",
     )
-
-
-def confirm(asker: Asker, outcome: Outcome, is_released: Callable[[Key], bool]) -> Outcome:
-    """The last look before the eviction: a plan stands only if all its victims still do."""
-    if isinstance(outcome, AttemptRefused) or not any(is_released(victim.key) for victim in outcome.victims):
-        return outcome
-    return facts.refused(asker, Reason.VICTIMS_RELEASED)
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)

@@ -128,17 +128,13 @@ class TestApplications:
         assert nodes["packs", "1"] == nodes["packs", "2"] == ("n1",)
         assert nodes["fair", "1"] == nodes["fair", "2"] == ("n2",)
 
-    def test_a_registered_order_of_nodes_is_one_of_those_to_choose(self):
-        """And an unknown one is a rejection that names all of them."""
-        world = World(sorts={"largest": lambda capacity, _allocated: -capacity["vcore"]})
+    def test_an_unknown_order_of_nodes_is_a_rejection_that_names_all_orders(self):
+        """The application enters no queue."""
+        world = World()
         manager = world.register()
-        world.update(nodes=(node("n1"), node("n2", 20_000)))
-        waiting_for(world, ("app", "1", 1), node_sort="largest")
         world.update(applications=(application("other", node_sort="smallest"),))
-        world.settle()
-        assert manager.new == [("app", "1", ("n2",))]
         assert manager.reasons(Thing.APPLICATION) == [
-            "application other: node sort 'smallest' is unknown; allowed are binpacking, fair, largest"
+            "application other: node sort 'smallest' is unknown; allowed are binpacking, fair"
         ]
 
     def test_a_partition_has_its_own_order_of_nodes(self):
