@@ -160,7 +160,10 @@ class Yunikorn:
         if manager is None:
             return _not_yet()
         self._conclude(manager, session)
-        self._measure(manager, session)
+        version, now = session.snapshot.use_version, session.now
+        # Mostly it is not, and a workload that waits in a queue needs no columns.
+        if self._sizes.is_due(version, now):
+            manager.measure(self._sizes.news(version, session.columns, now))
         mixed = people.several(ask.workload)
         if mixed and self._setup.options.mode != OFF:
             return Reject(
@@ -233,13 +236,6 @@ class Yunikorn:
             self._stopped.add(stopped)
             manager.leave(stopped)
 
-    def _measure(self, manager: Manager, session: Session) -> None:
-        version, now = session.snapshot.use_version, session.now
-        # Mostly it is not, and a workload that waits in a queue needs no columns.
-        size = self._sizes.news(version, session.columns, now) if self._sizes.is_due(version, now) else None
-        if size is not None:
-            manager.measure(size)
-
     def _member(self, manager: Manager, session: Session, ask: Ask) -> QueueMember | None:
         """As the core knows it, or comes to know it now; None for one that is to enter only at the end of its pass."""
         uid = ask.workload.root.key
@@ -249,7 +245,13 @@ class Yunikorn:
             return manager.adopt(wanted, started=False)
         if member is None and uid in self._stopped:
             return None
-        if member is None or not _holds(member, wanted) or self._has_made_room(manager, session, uid):
+        if member is None:
+            return manager.enter(wanted, placed=session.placed)
+        # One that was refused is asked for again with whatever has changed.
+        same = member.demand == wanted if member.stage is Stage.REFUSED else member.demand.same(wanted)
+        # One that had to go, and has no job any more, lines up anew, behind the one that it made room for.
+        went = session.mode is Mode.REAL and not session.placed and manager.evictions.recall(uid) is not None
+        if not same or went:
             member = manager.enter(wanted, placed=session.placed)
         elif session.placed:
             manager.seen(member)
@@ -262,10 +264,6 @@ class Yunikorn:
             return False
         member.looked = session.now
         return not session.filter_nodes(ask, session.snapshot.names)
-
-    def _has_made_room(self, manager: Manager, session: Session, key: WorkloadKey) -> bool:
-        """It had to go, and has no job any more, or not yet: it lines up anew, behind the one that it made room for."""
-        return session.mode is Mode.REAL and not session.placed and manager.evictions.recall(key) is not None
 
     def _answer(self, manager: Manager, member: QueueMember, session: Session) -> Admit | Wait | Reject:
         """By how far it has come."""
@@ -281,11 +279,6 @@ class Yunikorn:
             return GO
         manager.look_around()
         return queue_reasons.waits(manager, member, session.now)
-
-
-def _holds(member: QueueMember, wanted: demands.CoreDemand) -> bool:
-    """What the core knows is still true; one that was refused is asked for again with whatever has changed."""
-    return member.demand == wanted if member.stage is Stage.REFUSED else member.demand.same(wanted)
 
 
 def _not_yet() -> Wait:

@@ -59,19 +59,16 @@ class Manager:
     def begin(self, known: Iterable[RestoredWorkload]) -> None:
         """Register, with what runs, pends or has others go for it already; all of it is known when this returns."""
         with self.lock:
-            pairs = [(one, self._restored(one)) for one in known]
+            pairs = [(one, self._member(one.demand)) for one in known]
+            for one, member in pairs:
+                if not one.waits:
+                    self._in_slurm(member, started=one.started)
             update = restorer.update(pairs, nodes=self.engine.widened(restorer.kinds(pairs)))
             for eviction in update.evicting:
                 self._order(eviction)
             for one, member in restorer.askers(pairs, update):
                 self.evictions.add(member, one.room_made_by, self._services.clock.wall())
             self.engine.begin(self.setup.document, self, update)
-
-    def _restored(self, one: RestoredWorkload) -> QueueMember:
-        member = self._member(one.demand)
-        if not one.waits:
-            self._in_slurm(member, started=one.started)
-        return member
 
     def _in_slurm(self, member: QueueMember, *, started: bool) -> None:
         member.placed, member.stage = True, Stage.GIVEN

@@ -67,7 +67,8 @@ def make(options: YunikornOptions, now: float = 0.0) -> Setup:
         there = ", ".join(one.name for one in written.partitions)
         raise BadConfiguration(f"partition {options.partition!r}: the configuration has only {there}")
     lowered = {path.lower(): target for path, target in options.map.items()}
-    used = found if options.mode == LOCAL else _unlimited(found)
+    # Elsewhere only names and access lists count: order, shares and limits are Slurm's, and counted there alone.
+    used = found if options.mode == LOCAL else dataclasses.replace(found, root=_free(found.root), limits=())
     setup = Setup(
         options=options.model_copy(update={"map": lowered}),
         # One name for good: a configuration that uses another partition changes the queues, and loses none in them.
@@ -96,7 +97,13 @@ def _twice(setup: Setup) -> Iterator[str]:
     if setup.options.mode != LOCAL:
         return
     for path, queue in documents.walk(setup.written.root):
-        limited = _limited(queue)
+        given = {
+            "guaranteed": queue.guaranteed,
+            "max": queue.max,
+            "maxapplications": queue.max_applications,
+            "limits": queue.limits,
+        }
+        limited = [name for name, value in given.items() if value]
         above, target = setup.target(path)
         mapped = [f"{kind} {name}" for kind in ("account", "qos") if (name := getattr(target, kind))]
         if limited and mapped:
@@ -105,21 +112,6 @@ def _twice(setup: Setup) -> Iterator[str]:
                 f"which slurm_limits says has limits in Slurm: they would count twice; "
                 f"use mode slurm, take away one of the two, or set slurm_limits to false"
             )
-
-
-def _limited(queue: QueueDocument) -> list[str]:
-    given = {
-        "guaranteed": queue.guaranteed,
-        "max": queue.max,
-        "maxapplications": queue.max_applications,
-        "limits": queue.limits,
-    }
-    return [name for name, value in given.items() if value]
-
-
-def _unlimited(partition: PartitionDocument) -> PartitionDocument:
-    """Only names and access lists: order, shares and limits are Slurm's, and counted there alone."""
-    return dataclasses.replace(partition, root=_free(partition.root), limits=())
 
 
 def _free(queue: QueueDocument) -> QueueDocument:

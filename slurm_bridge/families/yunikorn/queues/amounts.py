@@ -5,7 +5,7 @@ Only `add` changes what it is given.
 """
 
 import math
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 
 Amount = Mapping[str, int]
 Known = Amount | None
@@ -104,12 +104,8 @@ def fit_in_score(fit: Known, available: Known) -> float:
     """How badly it exceeds what is available: 0 where it fits, at most 1 more for each type that does not."""
     if available is None:
         return float(len(fit or {}))
-    return math.fsum(_excess(amount, available.get(kind, 0)) for kind, amount in (fit or {}).items() if amount > 0)
-
-
-def _excess(amount: int, available: int) -> float:
-    """The part of a positive amount that is not available."""
-    return 1.0 if available <= 0 else max(0, amount - available) / amount
+    wanted = [(amount, available.get(kind, 0)) for kind, amount in (fit or {}).items() if amount > 0]
+    return math.fsum(1.0 if there <= 0 else max(0, amount - there) / amount for amount, there in wanted)
 
 
 # -- shares ----------------------------------------------------------------------------------------------------------
@@ -117,15 +113,12 @@ def _excess(amount: int, available: int) -> float:
 
 def fair_share(allocated: Known, guaranteed: Known, fair_max: Known) -> float:
     """The largest part that is used of any type's guarantee, or of its fair maximum where there is no guarantee."""
-    return max(_used_parts(allocated or {}, guaranteed or {}, fair_max or {}), default=0.0)
-
-
-def _used_parts(allocated: Amount, guaranteed: Amount, fair_max: Amount) -> Iterable[float]:
-    for kind, amount in allocated.items():
-        entitled = guaranteed.get(kind, fair_max.get(kind))
-        if amount < 0 or entitled is None:
-            continue
-        yield amount / entitled if entitled > 0 else float(amount > 0)
+    own, most, largest = guaranteed or {}, fair_max or {}, 0.0
+    for kind, amount in (allocated or {}).items():
+        entitled = own.get(kind, most.get(kind))
+        if amount >= 0 and entitled is not None:
+            largest = max(largest, amount / entitled if entitled > 0 else float(amount > 0))
+    return largest
 
 
 def shares(resource: Known, total: Known) -> list[float]:

@@ -130,13 +130,10 @@ class Application:
         waiting = self.asks.pop(key, None)
         if waiting is None:
             return None
-        del self._order[self._place(waiting.ask) if self.asks else 0]
+        start = bisect.bisect_left(self._order, (-waiting.ask.priority, waiting.ask.created)) if self.asks else 0
+        del self._order[next(at for at in range(start, len(self._order)) if self._order[at][-1] == key)]
         self.pending = amounts.minus(self.pending, waiting.total)
         return waiting
-
-    def _place(self, ask: AllocationAsk) -> int:
-        start = bisect.bisect_left(self._order, (-ask.priority, ask.created))
-        return next(at for at in range(start, len(self._order)) if self._order[at][-1] == ask.key)
 
     def take(self, allocation: Allocation) -> None:
         """Count what it got."""

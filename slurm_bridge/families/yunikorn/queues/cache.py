@@ -8,7 +8,7 @@ one by one, each against the state that the one before it has left.
 from collections.abc import Callable, Sequence
 from typing import TypeVar
 
-from slurm_bridge.families.yunikorn.queues import commits, ledger
+from slurm_bridge.families.yunikorn.queues import ledger
 from slurm_bridge.families.yunikorn.queues.commits import Committing
 from slurm_bridge.families.yunikorn.queues.events import CacheEvent, CommitEvent, CoreEventQueue, Registered, Told
 from slurm_bridge.families.yunikorn.queues.intake import Entering
@@ -49,7 +49,7 @@ class CoreCache:
     def handle(self) -> None:
         """All events of both queues."""
         self._handle(self.from_managers, self._from_manager)
-        self._handle(self.from_schedulers, self._from_scheduler)
+        self._handle(self.from_schedulers, self._committing.handle)
 
     def _handle(self, queue: CoreEventQueue[E], handle: Callable[[E], None]) -> None:
         for event in queue.take():
@@ -64,6 +64,3 @@ class CoreCache:
             self._configuring.register(event)
         else:
             self._entering.update(event.update)
-
-    def _from_scheduler(self, event: CommitEvent) -> None:
-        commits.handle(self._committing, event)

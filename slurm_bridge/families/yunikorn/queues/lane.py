@@ -28,7 +28,7 @@ from slurm_bridge.families.yunikorn.queues.ports import Clock, Report
 from slurm_bridge.families.yunikorn.queues.preemption import PartitionPreemption
 from slurm_bridge.families.yunikorn.queues.records import Allocation, AskId, FitQuestion, Origin
 from slurm_bridge.families.yunikorn.queues.rules import AllocationRules
-from slurm_bridge.families.yunikorn.queues.tree import Queue, find
+from slurm_bridge.families.yunikorn.queues.tree import find
 from slurm_bridge.runtime import backoff
 
 #: So many results one pass gives at most, before it listens again.
@@ -94,7 +94,9 @@ class Lane:
             case events.NodePut():
                 self.partition.put_node(event.node)
             case events.Added():
-                self.partition.add_application(event.application, self._leaf(event.queue))
+                root = self.partition.root
+                leaf = find(root, event.queue) or tree_builder.create(root, self._plan, event.queue)
+                self.partition.add_application(event.application, leaf)
             case events.AskAccepted():
                 self._ask(event.ask)
             case events.StandingAllocation():
@@ -128,9 +130,6 @@ class Lane:
 
     def _rules(self, settings: documents.PartitionDocument) -> AllocationRules:
         return rules.configured(self._setting.rules, settings, self.origin, plans=self._setting.preemptor is None)
-
-    def _leaf(self, path: str) -> Queue:
-        return find(self.partition.root, path) or tree_builder.create(self.partition.root, self._plan, path)
 
     def _ask(self, ask: records.AllocationAsk) -> None:
         """Asks of the other schedulers' applications are theirs. One that is proposed is not proposed a second time.

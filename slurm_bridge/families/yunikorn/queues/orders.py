@@ -55,17 +55,16 @@ def _first(pair: tuple[tuple[float, float], Queue]) -> tuple[float, float]:
 def _rank(parent: Queue, child: Queue) -> tuple[float, float] | None:
     """What sorts a child before what it has pending; None where nothing of it is served."""
     if child.rank is None or child.rank[0] != child.changes:
-        served = child.state is not State.STOPPED and amounts.is_positive(child.pending)
-        child.rank = child.changes, _ranked(parent, child) if served else None
+        rank: tuple[float, float] | None = None
+        if child.state is not State.STOPPED and amounts.is_positive(child.pending):
+            priority = -child.priority
+            if parent.sort_policy is SortPolicy.FIFO:
+                rank = (priority, 0) if parent.priority_sorting else (0, 0)
+            else:
+                share = amounts.fair_share(child.allocated, child.guaranteed, child.fair_max)
+                rank = (priority, share) if parent.priority_sorting else (share, priority)
+        child.rank = child.changes, rank
     return child.rank[1]
-
-
-def _ranked(parent: Queue, child: Queue) -> tuple[float, float]:
-    priority = -child.priority
-    if parent.sort_policy is SortPolicy.FIFO:
-        return (priority, 0) if parent.priority_sorting else (0, 0)
-    share = amounts.fair_share(child.allocated, child.guaranteed, child.fair_max)
-    return (priority, share) if parent.priority_sorting else (share, priority)
 
 
 def _larger_pending_first(tied: list[Queue]) -> list[Queue]:
@@ -73,14 +72,10 @@ def _larger_pending_first(tied: list[Queue]) -> list[Queue]:
 
     Mostly one has at least as much of every type as the next: then the sum tells, which is far cheaper.
     """
-    by_sum = sorted(tied, key=_pending_sum, reverse=True)
+    by_sum = sorted(tied, key=lambda queue: sum(queue.pending.values()), reverse=True)
     if all(amounts.fit_in(less.pending, more.pending) for more, less in itertools.pairwise(by_sum)):
         return by_sum
     return sorted(tied, key=functools.cmp_to_key(_compare_pending))
-
-
-def _pending_sum(queue: Queue) -> int:
-    return sum(queue.pending.values())
 
 
 def _compare_pending(left: Queue, right: Queue) -> int:

@@ -8,7 +8,7 @@ no rule is left  a forced application is recovered; others go to root.default, o
 """
 
 import dataclasses
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 
 from slurm_bridge.families.yunikorn.queues import acl, tree
 from slurm_bridge.families.yunikorn.queues.config import names
@@ -127,7 +127,7 @@ def _nearest(root: tree.Queue, path: str) -> tree.Queue:
 
 
 def _evaluate(root: tree.Queue, rule: PlacementRule, candidate: ApplicationCandidate) -> _RuleAnswer:
-    value = _VALUES[rule.kind](rule, candidate)
+    value = _value(rule, candidate)
     if not value:
         return _RuleAnswer(why="the application has no value for it")
     if not _passes(rule.filter, candidate):
@@ -162,28 +162,17 @@ def _above(root: tree.Queue, rule: PlacementRule, candidate: ApplicationCandidat
     return answer
 
 
-def _provided(_: PlacementRule, candidate: ApplicationCandidate) -> str:
-    return candidate.queue
-
-
-def _tag(rule: PlacementRule, candidate: ApplicationCandidate) -> str:
-    return candidate.tags.get(rule.value.lower(), "")
-
-
-def _user(_: PlacementRule, candidate: ApplicationCandidate) -> str:
-    return candidate.user
-
-
-def _fixed(rule: PlacementRule, _: ApplicationCandidate) -> str:
-    return rule.value.lower()
-
-
-_VALUES: Mapping[str, Callable[[PlacementRule, ApplicationCandidate], str]] = {
-    "provided": _provided,
-    "tag": _tag,
-    "user": _user,
-    "fixed": _fixed,
-}
+def _value(rule: PlacementRule, candidate: ApplicationCandidate) -> str:
+    """What the rule goes by; "" where the application has none of it."""
+    match rule.kind:
+        case "provided":
+            return candidate.queue
+        case "tag":
+            return candidate.tags.get(rule.value.lower(), "")
+        case "user":
+            return candidate.user
+        case _:
+            return rule.value.lower()
 
 
 def _named(rule: PlacementRule) -> str:
@@ -197,11 +186,8 @@ def _passes(chosen: UserFilter, candidate: ApplicationCandidate) -> bool:
     """A filter without users allows all, or denies all."""
     if not chosen.users and not chosen.groups:
         return chosen.allows
-    return _hits(chosen, candidate) == chosen.allows
-
-
-def _hits(chosen: UserFilter, candidate: ApplicationCandidate) -> bool:
-    return _lists(chosen.users, (candidate.user,)) or _lists(chosen.groups, candidate.groups)
+    listed = _lists(chosen.users, (candidate.user,)) or _lists(chosen.groups, candidate.groups)
+    return listed == chosen.allows
 
 
 def _lists(entries: Sequence[str], wanted: Sequence[str]) -> bool:

@@ -92,7 +92,10 @@ class PartitionPreemption:
                 yield waiting
         for leaf in _entitled(partition, partition.root):
             for application, waiting in _first(partition, leaf):
-                if self._is_allowed(partition, waiting, leaf, now) and _can_run(partition, application, waiting, now):
+                # Nothing but room keeps it from being served.
+                allowed = self._is_allowed(partition, waiting, leaf, now) and _may_start(partition, application, now)
+                room = partition.limits.room(application.name) if allowed and partition.limited else None
+                if allowed and amounts.fit_in_max_undefined(waiting.total, room):
                     yield waiting
 
     def _is_allowed(self, partition: QueuePartition, waiting: PendingAsk, leaf: Queue, now: float) -> bool:
@@ -164,12 +167,6 @@ def _first(partition: QueuePartition, leaf: Queue) -> Iterator[tuple[Application
             count += 1
             if count == MOST_ASKS:
                 return
-
-
-def _can_run(partition: QueuePartition, application: Application, waiting: PendingAsk, now: float) -> bool:
-    """Nothing but room keeps it from being served."""
-    allowed = partition.limits.room(application.name) if partition.limited else None
-    return amounts.fit_in_max_undefined(waiting.total, allowed) and _may_start(partition, application, now)
 
 
 def _may_start(partition: QueuePartition, application: Application, now: float) -> bool:

@@ -30,12 +30,8 @@ class Scheduler:
                 self.lanes[event.partition] = Lane(event.partition, event.origin, event.settings, self._setting)
             elif isinstance(event, events.Dropped):
                 self.lanes.pop(event.partition, None)
-            elif lane is not None and _concerns(event, lane):
+            elif lane is not None and not (
+                # Answers and removals for an earlier partition of the name are dropped.
+                isinstance(event, _OF_ONE) and event.incarnation != lane.origin.incarnation
+            ):
                 lane.inbox.put(event)
-
-
-def _concerns(event: SchedulerEvent, lane: Lane) -> bool:
-    """Answers and removals for an earlier partition of the name are dropped."""
-    if isinstance(event, _OF_ONE):
-        return event.incarnation == lane.origin.incarnation
-    return True

@@ -157,14 +157,11 @@ def _filter(record: ConfigRecord | None) -> documents.UserFilter:
 def _node_sort(record: ConfigRecord | None) -> documents.NodeSort:
     if record is None:
         return documents.NodeSort()
-    weights = record.record("resourceweights")
-    read = documents.NodeSort(policy=record.text("type"), weights=_weights(weights), where=record.where)
+    listed = record.record("resourceweights")
+    weights = {kind: listed.number(where, value) for kind, where, value in listed.items()} if listed else {}
+    read = documents.NodeSort(policy=record.text("type"), weights=weights, where=record.where)
     record.finish()
     return read
-
-
-def _weights(record: ConfigRecord | None) -> Mapping[str, float]:
-    return {kind: record.number(where, value) for kind, where, value in record.items()} if record else {}
 
 
 def _preemption(record: ConfigRecord | None) -> documents.PreemptionDocument:

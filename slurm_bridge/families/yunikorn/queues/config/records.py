@@ -60,7 +60,13 @@ class ConfigRecord:
 
     def texts(self, key: str) -> tuple[str, ...]:
         """A list of texts."""
-        return tuple(one for where, one in self._list(key, "a list of texts") if self._is_text(where, one))
+        found: list[str] = []
+        for where, one in self._list(key, "a list of texts"):
+            if isinstance(one, str):
+                found.append(one)
+            else:
+                self._wrong(where, one, TEXT)
+        return tuple(found)
 
     def flag(self, key: str, *, default: bool = False) -> bool:
         """True or false."""
@@ -151,11 +157,6 @@ class ConfigRecord:
             self._problems.extend(old_keys.within(value, where))
         elif value is not None:
             self._wrong(where, value, allowed)
-
-    def _is_text(self, where: str, value: object) -> bool:
-        if not isinstance(value, str):
-            self._wrong(where, value, TEXT)
-        return isinstance(value, str)
 
     def _wrong(self, where: str, value: object, allowed: str) -> None:
         self.note("wrong_type", where, f"is {_short(value)}", f"allowed is {allowed}")

@@ -31,7 +31,10 @@ def problems(parsed: parser.Parsed, *, ours: bool = True) -> Iterator[QueueProbl
     """
     yield from parsed.problems
     yield from structure.partition_names(parsed.document)
-    readable = [one for one in parsed.document.partitions if not _is_broken(one, parsed.problems)]
+    unread = [one.field for one in parsed.problems if one.code not in _HARMLESS]
+    readable = [
+        one for one in parsed.document.partitions if not any(field.startswith(f"{one.where}.") for field in unread)
+    ]
     for partition in readable:
         for check in BASE:
             yield from check(partition)
@@ -39,8 +42,3 @@ def problems(parsed: parser.Parsed, *, ours: bool = True) -> Iterator[QueueProbl
         for partition in readable:
             yield from beyond.partition(partition)
         yield from beyond.places(documents.Document(partitions=tuple(readable)))
-
-
-def _is_broken(partition: documents.PartitionDocument, found: Iterable[QueueProblem]) -> bool:
-    """Something within the partition could not be read."""
-    return any(one.field.startswith(f"{partition.where}.") and one.code not in _HARMLESS for one in found)

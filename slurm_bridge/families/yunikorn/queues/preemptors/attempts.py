@@ -71,7 +71,8 @@ def _find(asker: Asker, scene: AttemptScene, balance: Balance) -> _Found | Reaso
     if isinstance(placement, Reason):
         return placement
     victims: tuple[Unit, ...] | Reason = ()
-    if not _has_place(asker, scene, balance, placement):
+    # Whether its nodes, or a maximum above it, need a victim at all.
+    if not (scene.guarded and guards.has_place(asker, placement.nodes, (), balance)):
         victims = _chosen(asker, scene, balance, placement, eligible)
     elif not short:
         return Reason.NOT_NEEDED
@@ -92,11 +93,6 @@ def _placed(asker: Asker, scene: AttemptScene, balance: Balance, eligible: Seque
     if placement is None:
         return Reason.NO_NODE
     return placement
-
-
-def _has_place(asker: Asker, scene: AttemptScene, balance: Balance, placement: Placement) -> bool:
-    """No victim is needed for its nodes, or for a maximum above it."""
-    return scene.guarded and guards.has_place(asker, placement.nodes, (), balance)
 
 
 def _chosen(

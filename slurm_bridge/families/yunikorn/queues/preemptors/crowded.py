@@ -54,7 +54,8 @@ def further(
     for unit in eligible:
         if not _is_short(left):
             break
-        if unit not in trial.gone and _helps(unit, left) and _may_lose(trial, unit):
+        helps = any(amount > 0 and unit.total.get(kind, 0) > 0 for kind, amount in left.items())
+        if helps and unit not in trial.gone and _may_lose(trial, unit):
             trial.remove(unit)
             amounts.add(left, _given(unit, short, -1))
             taken.append(unit)
@@ -79,10 +80,6 @@ def _given(unit: Unit, short: Iterable[str], sign: int) -> Amount:
 
 def _is_short(left: Amount) -> bool:
     return any(amount > 0 for amount in left.values())
-
-
-def _helps(unit: Unit, left: Amount) -> bool:
-    return any(amount > 0 and unit.total.get(kind, 0) > 0 for kind, amount in left.items())
 
 
 def _may_lose(trial: Trial, unit: Unit) -> bool:

@@ -5,7 +5,6 @@ import math
 from collections.abc import Iterable, Iterator, Sequence
 
 from slurm_bridge.families.yunikorn.queues import amounts, tree
-from slurm_bridge.families.yunikorn.queues.amounts import Amount
 from slurm_bridge.families.yunikorn.queues.preemptors.balance import Balance
 from slurm_bridge.families.yunikorn.queues.preemptors.facts import (
     Asker,
@@ -126,10 +125,13 @@ def later(asker: Asker, scene: AttemptScene, placement: Placement, gone: tuple[U
     for name in names:
         amounts.add(changes.setdefault(name, {}), amounts.times(asker.resource, -1))
     nodes = [node for node in map(scene.nodes.get, changes) if node is not None]
-    rooms = [_changed(node, changes[node.name]) for node in nodes]
+    rooms = [
+        ImaginedNode(
+            name=node.name,
+            capacity=node.capacity,
+            free=amounts.plus(node.free, changes[node.name]),
+            schedulable=node.schedulable,
+        )
+        for node in nodes
+    ]
     return AttemptScene(standing=standing, nodes=ImaginedNodes(rooms, scene.nodes), held=scene.held, size=scene.size)
-
-
-def _changed(node: AttemptNode, change: Amount) -> ImaginedNode:
-    free = amounts.plus(node.free, change)
-    return ImaginedNode(name=node.name, capacity=node.capacity, free=free, schedulable=node.schedulable)

@@ -57,12 +57,9 @@ def distribute(queue: Queue, amount: Amount) -> dict[Queue, dict[str, int]]:
         total = amounts.plus(total, beyond)
     leaves: dict[Queue, dict[str, int]] = {}
     for child, beyond in surplus.items():
-        leaves |= distribute(child, _part(beyond, total, amount))
+        part = {kind: one * amount[kind] // total[kind] for kind, one in beyond.items() if kind in amount}
+        leaves |= distribute(child, part)
     return leaves
-
-
-def _part(beyond: Amount, total: Amount, amount: Amount) -> dict[str, int]:
-    return {kind: one * amount[kind] // total[kind] for kind, one in beyond.items() if kind in amount}
 
 
 def _surplus(queue: Queue) -> dict[str, int]:

@@ -32,8 +32,11 @@ def _below(queue: documents.QueueDocument, above: str, levels: tuple[_QueueLevel
     for limit in queue.limits:
         yield from _single(limit)
         yield from _against_queue(limit, queue, path, root=not above)
-        yield from _against_ancestors(limit, levels)
-    yield from _together(queue)
+        for field, word, _ in _KINDS:
+            for name in getattr(limit, field):
+                yield from _against_ancestors(limit, field, f"{word} {name}", levels)
+    for field, word, _ in _KINDS:
+        yield from _together(queue, field, word)
     by_name = {field: {name: one for one in queue.limits for name in getattr(one, field)} for field, _, _ in _KINDS}
     for child in queue.queues:
         yield from _below(child, path, (_QueueLevel(path=path, limits=by_name), *levels))
@@ -71,14 +74,15 @@ def _against_queue(limit: Limit, queue: documents.QueueDocument, path: str, *, r
 # -- those of one queue ----------------------------------------------------------------------------------------------
 
 
-def _together(queue: documents.QueueDocument) -> Iterator[QueueProblem]:
-    for field, word, _ in _KINDS:
-        yield from _order(queue, field, word)
-
-
-def _order(queue: documents.QueueDocument, field: str, word: str) -> Iterator[QueueProblem]:
+def _together(queue: documents.QueueDocument, field: str, word: str) -> Iterator[QueueProblem]:
+    """The names of all its limits, top to bottom."""
     seen: dict[str, str] = {}
-    for where, name in _listed(queue, field):
+    listed = [
+        (f"{limit.where}.{field}[{place}]", name)
+        for limit in queue.limits
+        for place, name in enumerate(getattr(limit, field))
+    ]
+    for where, name in listed:
         if name in seen:
             yield _problem(f"limit_duplicate_{word}", where, f"is {name!r} again", f"it stands in {seen[name]} already")
         elif WILDCARD in seen:
@@ -90,23 +94,12 @@ def _order(queue: documents.QueueDocument, field: str, word: str) -> Iterator[Qu
         seen.setdefault(name, where)
 
 
-def _listed(queue: documents.QueueDocument, field: str) -> Iterator[tuple[str, str]]:
-    """The names of all limits, top to bottom, each with its place."""
-    for limit in queue.limits:
-        for place, name in enumerate(getattr(limit, field)):
-            yield f"{limit.where}.{field}[{place}]", name
-
-
 # -- against the ancestors -------------------------------------------------------------------------------------------
 
 
-def _against_ancestors(limit: Limit, levels: tuple[_QueueLevel, ...]) -> Iterator[QueueProblem]:
-    for field, word, _ in _KINDS:
-        for name in getattr(limit, field):
-            yield from _subject(limit, field, f"{word} {name}", levels)
-
-
-def _subject(limit: Limit, field: str, subject: str, levels: tuple[_QueueLevel, ...]) -> Iterator[QueueProblem]:
+def _against_ancestors(
+    limit: Limit, field: str, subject: str, levels: tuple[_QueueLevel, ...]
+) -> Iterator[QueueProblem]:
     """Against the limits of the same name above, or those of the wildcard for a name that is not limited there."""
     word, name = subject.split(" ", 1)
     named = any(name in level.limits[field] for level in levels)

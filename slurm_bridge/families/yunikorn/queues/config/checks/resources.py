@@ -1,6 +1,5 @@
 """Guarantees, maxima and numbers of applications of a queue against its parent and its children."""
 
-import functools
 from collections.abc import Iterator
 
 from slurm_bridge.families.yunikorn.queues import amounts
@@ -65,13 +64,12 @@ def _applications(queue: documents.QueueDocument) -> Iterator[QueueProblem]:
             yield _problem("maxapplications_above_parent", where, f"is {child.max_applications}", allowed)
 
 
-def _effective(queue: documents.QueueDocument) -> Known:
-    """What it is guaranteed; a queue that says nothing is guaranteed what its children are."""
-    return _of_children(queue) if amounts.is_empty(queue.guaranteed) else queue.guaranteed
-
-
 def _of_children(queue: documents.QueueDocument) -> Known:
-    return functools.reduce(amounts.plus, map(_effective, queue.queues), None)
+    """What its children are guaranteed; one that says nothing is guaranteed what its own children are."""
+    total: Known = None
+    for child in queue.queues:
+        total = amounts.plus(total, _of_children(child) if amounts.is_empty(child.guaranteed) else child.guaranteed)
+    return total
 
 
 def _exceeding(amount: Known, most: Known) -> Iterator[tuple[str, int]]:
