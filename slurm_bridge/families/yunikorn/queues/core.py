@@ -8,11 +8,11 @@ Every arrow is a queue of events: any thread may put one in, and one thread at a
 
 from slurm_bridge.families.yunikorn.queues.cache import CoreCache
 from slurm_bridge.families.yunikorn.queues.lane import Lane, Setting
+from slurm_bridge.families.yunikorn.queues.partition import AllocationRules
 from slurm_bridge.families.yunikorn.queues.plans import Preemptor
 from slurm_bridge.families.yunikorn.queues.ports import Callback, Clock, Report
 from slurm_bridge.families.yunikorn.queues.proxy import Proxy
 from slurm_bridge.families.yunikorn.queues.records import Registration, Update
-from slurm_bridge.families.yunikorn.queues.rules import AllocationRules
 from slurm_bridge.families.yunikorn.queues.scheduler import Scheduler
 
 

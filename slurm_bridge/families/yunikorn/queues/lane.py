@@ -9,7 +9,7 @@ import math
 import zlib
 from collections.abc import Callable
 
-from slurm_bridge.families.yunikorn.queues import events, nodes, plan_execution, records, rules
+from slurm_bridge.families.yunikorn.queues import events, nodes, plans, records
 from slurm_bridge.families.yunikorn.queues.allocation_pass import Allocated, Passing
 from slurm_bridge.families.yunikorn.queues.applications import PendingAsk
 from slurm_bridge.families.yunikorn.queues.config import documents, reload, tree_builder
@@ -22,12 +22,12 @@ from slurm_bridge.families.yunikorn.queues.events import (
     SchedulerEvent,
 )
 from slurm_bridge.families.yunikorn.queues.nodes import PartitionNode
-from slurm_bridge.families.yunikorn.queues.partition import QueuePartition
+from slurm_bridge.families.yunikorn.queues.orders import NodePolicy
+from slurm_bridge.families.yunikorn.queues.partition import AllocationRules, QueuePartition
 from slurm_bridge.families.yunikorn.queues.plans import PreemptionPlan, Preemptor
 from slurm_bridge.families.yunikorn.queues.ports import Clock, Report
 from slurm_bridge.families.yunikorn.queues.preemption import PartitionPreemption
 from slurm_bridge.families.yunikorn.queues.records import Allocation, AskId, FitQuestion, Origin
-from slurm_bridge.families.yunikorn.queues.rules import AllocationRules
 from slurm_bridge.families.yunikorn.queues.tree import find
 from slurm_bridge.runtime import backoff
 
@@ -116,7 +116,7 @@ class Lane:
             self.partition.standing.start(event.id)
         else:
             is_mine = event.ask is not None and self._is_mine(event.ask.application)
-            plan_execution.follow(self.partition, event, self._setting.clock.wall(), is_mine=is_mine)
+            plans.follow(self.partition, event, self._setting.clock.wall(), is_mine=is_mine)
 
     def _configure(self, settings: documents.PartitionDocument) -> None:
         self._plan = tree_builder.plan(settings)
@@ -129,7 +129,13 @@ class Lane:
         self._preemption.follow(settings.preemption, lowered, self._setting.clock.wall())
 
     def _rules(self, settings: documents.PartitionDocument) -> AllocationRules:
-        return rules.configured(self._setting.rules, settings, self.origin, plans=self._setting.preemptor is None)
+        return dataclasses.replace(
+            self._setting.rules,
+            mode=self.origin.mode,
+            node_sort=settings.node_sort.policy or NodePolicy.FAIR.value,
+            preempts=settings.preemption.enabled and self._setting.preemptor is None,
+            alike=not self.origin.predicates,
+        )
 
     def _ask(self, ask: records.AllocationAsk) -> None:
         """Asks of the other schedulers' applications are theirs. One that is proposed is not proposed a second time.
@@ -257,7 +263,7 @@ class Lane:
         return landed + planned + self.partition.grown - before
 
     def _carry_out(self, plan: PreemptionPlan, now: float) -> bool:
-        evictions = plan_execution.carry_out(self.partition, plan, now)
+        evictions = plans.carry_out(self.partition, plan, now)
         if not evictions:
             return False
         self._tell_held()

@@ -16,11 +16,22 @@ from slurm_bridge.families.yunikorn.queues.leaves import Leaf
 from slurm_bridge.families.yunikorn.queues.limits import MeasuredLimits
 from slurm_bridge.families.yunikorn.queues.nodes import NodesOfPartition, NodeSort
 from slurm_bridge.families.yunikorn.queues.records import Allocation, AllocationAsk, AskId, NodeMode
-from slurm_bridge.families.yunikorn.queues.rules import AllocationRules
 from slurm_bridge.families.yunikorn.queues.standings import Standings
 from slurm_bridge.families.yunikorn.queues.tree import Queue, upward
 
 _UNLIMITED = documents.QueueDocument(name=documents.ROOT)
+
+
+@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
+class AllocationRules:
+    """How it allocates, in seconds. `node_sort`: of applications without their own; `alike`: without predicates."""
+
+    mode: NodeMode = NodeMode.FREE
+    node_sort: str = "fair"
+    reservation_delay: float = 2.0
+    reservation_timeout: float = 3600.0
+    preempts: bool = False
+    alike: bool = False
 
 
 class QueuePartition:

@@ -12,19 +12,21 @@ from collections.abc import Callable, Hashable, Iterable, Iterator
 from slurm_bridge.families.yunikorn.queues import amounts, crowd, orders, tree
 from slurm_bridge.families.yunikorn.queues.applications import Application, PendingAsk
 from slurm_bridge.families.yunikorn.queues.config.documents import PreemptionDocument as Settings
+from slurm_bridge.families.yunikorn.queues.nodes import PartitionNode
 from slurm_bridge.families.yunikorn.queues.partition import QueuePartition
 from slurm_bridge.families.yunikorn.queues.plans import PreemptionPlan
 from slurm_bridge.families.yunikorn.queues.preemptors import attempts, required
 from slurm_bridge.families.yunikorn.queues.preemptors.facts import (
     Asker,
     AttemptAllocation,
+    AttemptNode,
     AttemptScene,
+    ImaginedNode,
     Outcome,
     Planned,
 )
 from slurm_bridge.families.yunikorn.queues.quotas import Quotas
 from slurm_bridge.families.yunikorn.queues.records import AskId
-from slurm_bridge.families.yunikorn.queues.rooms import Rooms
 from slurm_bridge.families.yunikorn.queues.tree import Queue
 
 #: Between two looks of which the first has found nothing, in seconds; attempts of a look; asks of a leaf it goes by.
@@ -131,7 +133,7 @@ class PartitionPreemption:
 
         return AttemptScene(
             standing=lambda leaf: partition.standing.of(leaf, now),
-            nodes=Rooms(partition),
+            nodes=_Rooms(partition),
             acceptable=acceptable,
             held=lambda node: _is_kept(partition, waiting, node),
             promised=partition.flights.promised(waiting.id),
@@ -220,3 +222,31 @@ def _give_up(partition: QueuePartition, waiting: PendingAsk, now: float) -> None
 
 def _keys(victims: Iterable[AttemptAllocation]) -> tuple[AskId, ...]:
     return tuple(one.key for one in victims if isinstance(one.key, AskId))
+
+
+# -- nodes ------------------------------------------------------------------------------------------------------------
+
+
+class _Rooms:
+    """The nodes of a partition as attempts see them. Where nodes are shared out here they stand for themselves.
+
+    Elsewhere another scheduler queues behind us what does not fit: no node has less than nothing left.
+    """
+
+    __slots__ = ("_nodes",)
+
+    def __init__(self, partition: QueuePartition) -> None:
+        self._nodes = partition.nodes
+
+    def get(self, name: str, /) -> AttemptNode | None:
+        """The node of this name."""
+        node = self._nodes.get(name)
+        return node if node is None or self._nodes.are_shared_out else _left(node)
+
+    def __iter__(self) -> Iterator[AttemptNode]:
+        return iter(self._nodes) if self._nodes.are_shared_out else map(_left, self._nodes)
+
+
+def _left(node: PartitionNode) -> ImaginedNode:
+    free = {kind: max(0, amount - node.allocated.get(kind, 0)) for kind, amount in node.capacity.items()}
+    return ImaginedNode(name=node.name, capacity=node.capacity, free=free, schedulable=node.schedulable)

@@ -6,8 +6,8 @@ import pytest
 
 from slurm_bridge import errors
 from slurm_bridge.families.yunikorn.queues import ledger
+from slurm_bridge.families.yunikorn.queues.partition import AllocationRules
 from slurm_bridge.families.yunikorn.queues.records import Allocation, AllocationRelease, NodeMode, Thing
-from slurm_bridge.families.yunikorn.queues.rules import AllocationRules
 from tests.unit.families.yunikorn.queues.support_configs import partition, queue
 from tests.unit.families.yunikorn.queues.support_core import (
     World,
