@@ -139,7 +139,7 @@ def _remaining(given: Fields) -> Result:
 
 
 def _under(given: Fields) -> Result:
-    return {"result": balance.is_under(given.mapping("ask"), given.mapping("remaining", None))}
+    return {"result": not balance.is_over(given.mapping("ask"), given.mapping("remaining", None))}
 
 
 def _over(given: Fields) -> Result:

@@ -90,7 +90,7 @@ class QueueAdmin:
     def _check(self, made: Setup) -> None:
         before = self._before()
         if before is not None:
-            before.check(made)
+            before.engine.check(made)
 
     def _before(self) -> Manager | None:
         """The queues as they are, where this process has any."""

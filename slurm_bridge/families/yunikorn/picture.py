@@ -33,7 +33,7 @@ def picture(manager: Manager, now: float) -> Picture:
             "users": [_user(one) for one in partition.limits.used()],
         }
 
-    found = manager.committed(look)
+    found = manager.engine.committed(look)
     shown: dict[str, Any] = dict(found) if isinstance(found, dict) else {"queues": None, "waiting": [], "users": []}
     return {
         "mode": setup.options.mode,

@@ -25,7 +25,7 @@ def waits(manager: Manager, member: QueueMember, now: float) -> Wait:
         held = reasons.waits(partition, application, total) or _behind(path, manager, now)
         return Wait(reason="QueueWaiting", message=f"in queue {path}: {held}", retry_after=SAID_AGAIN)
 
-    found = manager.committed(look)
+    found = manager.engine.committed(look)
     return (
         found
         if isinstance(found, Wait)
@@ -48,4 +48,4 @@ def may_preempt(manager: Manager, member: QueueMember) -> bool:
         return application is not None and any(queue.guaranteed for queue in tree.upward(application.queue))
 
     asks = member.demand.preempts and not manager.evictions.has_room(member.demand.uid)
-    return asks and bool(manager.committed(look))
+    return asks and bool(manager.engine.committed(look))

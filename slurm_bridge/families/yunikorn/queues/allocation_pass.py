@@ -95,7 +95,7 @@ class Passing:
                 continue
             visit = Visit(leaf, room, self._partition)
             for application in leaf.in_order():
-                if application.holding and now > application.refused_until:
+                if application.holders and now > application.refused_until:
                     found = self._from_held(application, visit, now)
                     if found is not None:
                         return found
@@ -199,7 +199,7 @@ class Passing:
         allowed = self._partition.limits.room(application.name) if self._partition.limited else None
         for waiting in application.in_order():
             if not visit.fits(waiting):
-                met.does_not_fit(waiting)
+                met.unfit[waiting.size, waiting.ask.required_node] = waiting
             elif allowed is not None and not amounts.fit_in_max_undefined(waiting.total, allowed):
                 met.limited(self._partition.limits.returned)
             elif not (visit.crowded and visit.keeps_back(waiting, now)):

@@ -107,11 +107,6 @@ class Application:
         """The highest of its pending asks."""
         return -self._order[0][0] if self._order else priorities.NOTHING
 
-    @property
-    def holding(self) -> bool:
-        """Some of its asks hold nodes."""
-        return self.holders > 0
-
     def in_order(self) -> Iterator[PendingAsk]:
         """Pending asks by priority, then age, then arrival."""
         return (self.asks[entry[-1]] for entry in self._order)

@@ -5,14 +5,14 @@ so that nothing new comes of what goes, and is done here once all of them have l
 one by one, each against the state that the one before it has left.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from typing import TypeVar
 
 from slurm_bridge.families.yunikorn.queues import ledger
 from slurm_bridge.families.yunikorn.queues.commits import Committing
-from slurm_bridge.families.yunikorn.queues.events import CacheEvent, CommitEvent, CoreEventQueue, Registered, Told
+from slurm_bridge.families.yunikorn.queues.events import CacheEvent, CommitEvent, CoreEventQueue, Registered
 from slurm_bridge.families.yunikorn.queues.intake import Entering
-from slurm_bridge.families.yunikorn.queues.ledger import Ledger, Post
+from slurm_bridge.families.yunikorn.queues.ledger import Ledger
 from slurm_bridge.families.yunikorn.queues.ports import Clock, Report
 from slurm_bridge.families.yunikorn.queues.registrations import Configuring
 
@@ -30,10 +30,6 @@ class CoreCache:
         self._configuring = Configuring(self.ledger)
         self._entering = Entering(self.ledger, self._configuring)
         self._committing = Committing(self.ledger)
-
-    def connect(self, schedulers: Sequence[Post], tell: Callable[[Told], None]) -> None:
-        """Connects its listeners; once, before the first event."""
-        self.ledger.connect(schedulers, tell)
 
     @property
     def rejected(self) -> tuple[ledger.RejectedApplication, ...]:

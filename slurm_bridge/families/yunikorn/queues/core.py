@@ -50,7 +50,7 @@ class QueueCore:
             )
             for number in range(schedulers)
         )
-        self.cache.connect([one.events.put for one in self.schedulers], self._proxy.events.put)
+        self.cache.ledger.connect([one.events.put for one in self.schedulers], self._proxy.events.put)
 
     # -- the two entries ---------------------------------------------------------------------------------------------
 

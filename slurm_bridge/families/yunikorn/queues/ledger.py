@@ -101,12 +101,12 @@ class Ledger:
         self.managers: dict[str, Manager] = {}
         self.rejected: collections.deque[RejectedApplication] = collections.deque(maxlen=REMEMBERED)
         self.schedulers: tuple[Post, ...] = ()
-        self._tell: Callable[[Told], None] = _nobody
+        self._tell: Callable[[Told], None]
         self._leavings = itertools.count()
         self._clock = clock
 
     def connect(self, schedulers: Sequence[Post], tell: Callable[[Told], None]) -> None:
-        """Connects its listeners."""
+        """Connects its listeners; once, before the first event."""
         self.schedulers = tuple(schedulers)
         self._tell = tell
 
@@ -143,7 +143,3 @@ class Ledger:
     def remember(self, rm: str, rejected: Rejected) -> None:
         """Keep it to be shown, as one of the last ones."""
         self.rejected.append(RejectedApplication(at=self._clock.wall(), rm=rm, rejected=rejected))
-
-
-def _nobody(_told: Told) -> None:
-    """No listener is connected yet, and no event comes before one is."""

@@ -168,7 +168,8 @@ class QueuePartition:
         waiting = application.asks.get(key)
         if waiting is None:
             return False
-        self.unreserve_all(waiting)
+        for node in tuple(waiting.on):
+            self.unreserve(waiting, node)
         application.drop(key)
         application.queue.remove_pending(waiting.total)
         return True
@@ -196,11 +197,6 @@ class QueuePartition:
         """No ask holds the node any more."""
         for holder in tuple(self.nodes[name].held):
             self.unreserve(self.holders[holder], name)
-
-    def unreserve_all(self, waiting: PendingAsk) -> None:
-        """It holds nothing any more."""
-        for node in tuple(waiting.on):
-            self.unreserve(waiting, node)
 
     # -- allocations -------------------------------------------------------------------------------------------------
 

@@ -185,12 +185,11 @@ def _is_kept(partition: QueuePartition, waiting: PendingAsk, name: str) -> bool:
     node = partition.nodes.get(name)
     if node is None or node.elsewhere:
         return True
-    return any(holder != waiting.id and _is_firm(partition, partition.holders[holder]) for holder in node.held)
-
-
-def _is_firm(partition: QueuePartition, holder: PendingAsk) -> bool:
-    leaf = partition.applications[holder.ask.application].queue
-    return bool(holder.ask.required_node) or holder.id in partition.flights or _has_claim(partition, leaf)
+    for holder in (partition.holders[one] for one in node.held if one != waiting.id):
+        leaf = partition.applications[holder.ask.application].queue
+        if holder.ask.required_node or holder.id in partition.flights or _has_claim(partition, leaf):
+            return True
+    return False
 
 
 def _asker(partition: QueuePartition, waiting: PendingAsk) -> Asker:

@@ -271,5 +271,5 @@ def test_a_node_that_is_drained_in_slurm_is_no_longer_part_of_the_cluster() -> N
         chain.plan(scene.workload(), scene.translated(), known.snapshot(), now=clock.wall())
         manager = behind.carried.value
         assert isinstance(manager, Manager)
-        found.append(manager.committed(lambda partition: (partition.size or {}).get("vcore")))
+        found.append(manager.engine.committed(lambda partition: (partition.size or {}).get("vcore")))
     assert found == [32_000, 16_000]

@@ -127,7 +127,7 @@ def _is_entitled(asker: Asker, balance: Balance, eligible: Sequence[Unit]) -> bo
         return True
     without = guards.served(asker, eligible, balance) if eligible else balance
     left = without.remaining(asker.queue)
-    return bool(eligible) and left is not None and balances.is_under(asker.resource, left)
+    return bool(eligible) and left is not None and not balances.is_over(asker.resource, left)
 
 
 def _further(trial: Trial, placement: Placement, eligible: Iterable[Unit]) -> list[Unit] | None:

@@ -89,11 +89,6 @@ class Balance:
         return amounts.smaller(own, above)
 
 
-def is_under(ask: Amount, remaining: Known) -> bool:
-    """The asking queue is within its guarantee: no type of the ask has less than nothing left."""
-    return not is_over(ask, remaining)
-
-
 def is_over(ask: Amount, remaining: Known) -> bool:
-    """The queue of a victim is over its guarantee: some type of the ask has less than nothing left."""
+    """The queue is over its guarantee: some type of the ask has less than nothing left."""
     return any((remaining or {}).get(kind, 0) < 0 for kind in ask)
