@@ -3,7 +3,6 @@
 from slurm_bridge.families.yunikorn import reasons
 from slurm_bridge.families.yunikorn.manager import Manager
 from slurm_bridge.families.yunikorn.members import QueueMember
-from slurm_bridge.families.yunikorn.queues import tree
 from slurm_bridge.families.yunikorn.queues.committed import CommittedPartition
 from slurm_bridge.model.verdict import Wait
 
@@ -45,7 +44,7 @@ def may_preempt(manager: Manager, member: QueueMember) -> bool:
 
     def look(partition: CommittedPartition) -> bool:
         application = partition.applications.get(member.name)
-        return application is not None and any(queue.guaranteed for queue in tree.upward(application.queue))
+        return application is not None and any(queue.guaranteed for queue in application.queue.lineage)
 
     asks = member.demand.preempts and not manager.evictions.has_room(member.demand.uid)
     return asks and bool(manager.engine.committed(look))

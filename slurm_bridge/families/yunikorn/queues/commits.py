@@ -7,7 +7,6 @@ from slurm_bridge.families.yunikorn.queues.events import (
     Bundle,
     CommitEvent,
     Evicting,
-    HeldElsewhere,
     Leave,
     Leaving,
     NodesHeld,
@@ -96,7 +95,7 @@ class Committing:
         """Schedulers leave out what another one holds."""
         for number, post in enumerate(self._ledger.schedulers):
             if number != event.by:
-                post(HeldElsewhere(partition=event.partition, by=event.by, nodes=event.nodes))
+                post(event)
 
     # -- what goes ---------------------------------------------------------------------------------------------------
 

@@ -3,7 +3,7 @@
 to the cache, from resource managers    Registered, Updated
 to the cache, from the scheduler        Bundle, Removed, Evicting, Held
 to the scheduler                        Configured, Dropped, Put, Added, Asked, Standing, Leaving, Answer, ToGo,
-                                        HeldElsewhere, Started
+                                        Held, Started
 to the proxy                            Told
 """
 
@@ -154,15 +154,6 @@ class ToGo:
     nodes: tuple[str, ...] = ()
 
 
-@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
-class HeldElsewhere:
-    """Another scheduler keeps these nodes, and no others."""
-
-    partition: str
-    by: int
-    nodes: frozenset[str]
-
-
 # -- to the cache, from the scheduler --------------------------------------------------------------------------------
 
 
@@ -195,7 +186,7 @@ class Evicting:
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
 class NodesHeld:
-    """A scheduler keeps these nodes, and no others."""
+    """A scheduler keeps these nodes, and no others; the cache tells all others the same."""
 
     partition: str
     by: int
@@ -226,7 +217,7 @@ SchedulerEvent = (
     | Leaving
     | ProposalAnswer
     | ToGo
-    | HeldElsewhere
+    | NodesHeld
     | Started
 )
 

@@ -107,7 +107,7 @@ class Lane:
                 self._answered(event)
             case events.ToGo() | events.Started():
                 self._heard_of(event)
-            case events.HeldElsewhere():
+            case events.NodesHeld():
                 self._leave_out(event)
 
     def _heard_of(self, event: events.ToGo | events.Started) -> None:
@@ -197,7 +197,7 @@ class Lane:
                 self._flying[one] = None
         self._setting.send(events.Removed(by=self._setting.number, leaving=leaving))
 
-    def _leave_out(self, event: events.HeldElsewhere) -> None:
+    def _leave_out(self, event: events.NodesHeld) -> None:
         """Nodes of other schedulers are no candidates; where two hold the same one, the first scheduler keeps it."""
         for node in self.partition.nodes:
             node.elsewhere.discard(event.by)

@@ -17,7 +17,7 @@ from slurm_bridge.families.yunikorn.queues.limits import MeasuredLimits
 from slurm_bridge.families.yunikorn.queues.nodes import NodesOfPartition, NodeSort
 from slurm_bridge.families.yunikorn.queues.records import Allocation, AllocationAsk, AskId, NodeMode
 from slurm_bridge.families.yunikorn.queues.standings import Standings
-from slurm_bridge.families.yunikorn.queues.tree import Queue, upward
+from slurm_bridge.families.yunikorn.queues.tree import Queue
 
 _UNLIMITED = documents.QueueDocument(name=documents.ROOT)
 
@@ -299,7 +299,7 @@ class QueuePartition:
     def reserving(self) -> frozenset[Queue]:
         """The queues with asks that hold nodes, here or below."""
         leaves = {self.applications[holder.application].queue for holder in self.holders}
-        return frozenset(queue for leaf in leaves for queue in upward(leaf))
+        return frozenset(queue for leaf in leaves for queue in leaf.lineage)
 
     def waiting(self, ask_id: AskId) -> PendingAsk | None:
         """The ask of this id, None where none waits."""

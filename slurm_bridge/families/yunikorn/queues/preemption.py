@@ -155,7 +155,7 @@ def _entitled(partition: QueuePartition, queue: Queue) -> Iterator[Queue]:
 
 
 def _has_claim(partition: QueuePartition, leaf: Queue) -> bool:
-    if not any(queue.guaranteed for queue in tree.upward(leaf)):
+    if not any(queue.guaranteed for queue in leaf.lineage):
         return False
     return any(amount > 0 for amount in (crowd.promised(partition, leaf).remaining(leaf) or {}).values())
 

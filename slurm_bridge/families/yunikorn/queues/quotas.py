@@ -30,7 +30,7 @@ class Quotas:
 
     def noticed(self, leaf: Queue, now: float) -> None:
         """More stands in the leaf, whatever was allowed."""
-        for queue in tree.upward(leaf):
+        for queue in leaf.lineage:
             if queue not in self._due:
                 self._start(queue, now)
 

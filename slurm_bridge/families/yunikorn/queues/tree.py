@@ -218,11 +218,6 @@ class Queue:
 # -- walks -----------------------------------------------------------------------------------------------------------
 
 
-def upward(queue: Queue) -> Iterator[Queue]:
-    """The queue and all above it, up to the root."""
-    return iter(queue.lineage)
-
-
 def downward(queue: Queue) -> Iterator[Queue]:
     """The queue and all below it, each before its children."""
     yield queue

@@ -80,6 +80,11 @@ class QueueProblem:
         return f"{self.field or 'the document'}: {self.there}; {self.allowed} [{self.code}]"
 
 
+def problem(code: str, field: str, there: str, allowed: str) -> QueueProblem:
+    """One broken rule, in the order in which it is told."""
+    return QueueProblem(code=code, field=field, there=there, allowed=allowed)
+
+
 class ConfigurationRefused(errors.BadConfiguration):
     """A configuration of queues that cannot be used; it carries all that is wrong with it."""
 

@@ -92,7 +92,7 @@ def sweep(root: Queue, busy: Container[str] = ()) -> tuple[Queue, ...]:
 
 def retire(leaf: Queue, busy: Container[str] = ()) -> tuple[Queue, ...]:
     """As `sweep`, for a leaf that has just lost an application, and for what is above it."""
-    return tuple(itertools.takewhile(lambda queue: _goes(queue, busy), tuple(tree.upward(leaf))))
+    return tuple(itertools.takewhile(lambda queue: _goes(queue, busy), leaf.lineage))
 
 
 def _goes(queue: Queue, busy: Container[str]) -> bool:

@@ -6,7 +6,7 @@ only, all others also by what is left of all guarantees above.
 
 from collections.abc import Mapping
 
-from slurm_bridge.families.yunikorn.queues import amounts, tree
+from slurm_bridge.families.yunikorn.queues import amounts
 from slurm_bridge.families.yunikorn.queues.amounts import Amount, Known
 from slurm_bridge.families.yunikorn.queues.tree import Queue
 
@@ -18,7 +18,7 @@ class Balance:
 
     def __init__(self, asking: Queue, changes: Mapping[Queue, Amount] | None = None) -> None:
         self.asking = asking
-        self._above = frozenset(tree.upward(asking))
+        self._above = frozenset(asking.lineage)
         self._changes = {queue: dict(change) for queue, change in (changes or {}).items()}
 
     def fork(self) -> "Balance":
@@ -33,7 +33,7 @@ class Balance:
 
     def add(self, queue: Queue, amount: Amount) -> None:
         """So much more is in use, here and above."""
-        for above in tree.upward(queue):
+        for above in queue.lineage:
             amounts.add(self._changes.setdefault(above, {}), amount)
 
     def take(self, queue: Queue, amount: Amount) -> None:

@@ -4,7 +4,7 @@ import collections
 import math
 from collections.abc import Iterable, Iterator, Sequence
 
-from slurm_bridge.families.yunikorn.queues import amounts, tree
+from slurm_bridge.families.yunikorn.queues import amounts
 from slurm_bridge.families.yunikorn.queues.preemptors.balance import Balance
 from slurm_bridge.families.yunikorn.queues.preemptors.facts import (
     Asker,
@@ -45,7 +45,7 @@ def _freed(gone: Iterable[Unit]) -> dict[str, dict[str, int]]:
 
 def _fits_maxima(asker: Asker, gone: Iterable[Unit], balance: Balance) -> bool:
     after = served(asker, gone, balance)
-    limited = ((queue.max, after.kept(queue)) for queue in tree.upward(asker.queue) if queue.max)
+    limited = ((queue.max, after.kept(queue)) for queue in asker.queue.lineage if queue.max)
     return all(
         amount <= 0 or used.get(kind, 0) <= most.get(kind, math.inf)
         for most, used in limited
@@ -55,7 +55,7 @@ def _fits_maxima(asker: Asker, gone: Iterable[Unit], balance: Balance) -> bool:
 
 def is_over(queue: Queue, balance: Balance) -> bool:
     """There is more than a maximum here or above: it was lowered."""
-    return any(not amounts.fit_in_max_undefined(balance.kept(one), one.max) for one in tree.upward(queue))
+    return any(not amounts.fit_in_max_undefined(balance.kept(one), one.max) for one in queue.lineage)
 
 
 def served(asker: Asker, gone: Iterable[Unit], balance: Balance) -> Balance:
@@ -78,7 +78,7 @@ def without(balance: Balance, gone: Iterable[Unit]) -> Balance:
 
 def keeps_guarantees(before: Balance, after: Balance, gone: Iterable[Unit]) -> bool:
     """No queue is below a guarantee that it was not below before."""
-    touched = {queue for unit in gone for queue in tree.upward(unit.queue)}
+    touched = {queue for unit in gone for queue in unit.queue.lineage}
     return not any(_falls_below(queue, before, after) for queue in touched)
 
 

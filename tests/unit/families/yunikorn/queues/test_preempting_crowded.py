@@ -304,7 +304,7 @@ def test_whoever_goes_has_borrowed_and_the_ask_fits_then(seed: int) -> None:
         assert victim.queue is not asker.queue
         assert any(
             amount > (above.guaranteed or {}).get(kind, 0)
-            for above in tree.upward(victim.queue)
+            for above in victim.queue.lineage
             for kind, amount in above.allocated.items()
         )
     cluster.serve(asker, outcome)

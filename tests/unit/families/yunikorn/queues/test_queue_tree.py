@@ -76,7 +76,7 @@ class TestUsage:
         before = {queue.path: queue.changes for queue in tree.downward(root)}
         change(at(root, path), {"vcore": 1})
         changed = {queue.path for queue in tree.downward(root) if queue.changes != before[queue.path]}
-        assert changed == {queue.path for queue in tree.upward(at(root, path))}
+        assert changed == {queue.path for queue in at(root, path).lineage}
 
 
 class TestLimits:
@@ -95,7 +95,7 @@ class TestLimits:
         for ask in ({"vcore": 1}, {"memory": 7, "gpu": 1}):
             within = all(
                 above.allocated.get(kind, 0) + one <= (above.max or {}).get(kind, 10**9)
-                for above in tree.upward(leaf)
+                for above in leaf.lineage
                 for kind, one in ask.items()
             )
             assert amounts.fit_in_max_undefined(ask, tree.headroom(leaf)) is within
@@ -193,7 +193,7 @@ class TestApplications:
         root = root_of("a.x", "b.z")
         leaf = at(root, "root.a.x")
         leaf.start()
-        assert [queue.running for queue in tree.upward(leaf)] == [1, 1, 1]
+        assert [queue.running for queue in leaf.lineage] == [1, 1, 1]
         assert at(root, "root.b.z").running == 0
         leaf.finish()
         assert all(queue.running == 0 for queue in tree.downward(root))
