@@ -45,7 +45,7 @@ class QueueAdmin:
     def may(self, name: str, groups: Sequence[str]) -> bool:
         """Whether the user with this name and these groups, as the API server knows them, administers the root."""
         user, theirs = people.caller(name, groups, self.setup.options.users)
-        return acl.parse(self.setup.written.root.admin_acl).allows(user, theirs)
+        return acl.read(self.setup.written.root.admin_acl).allows(user, theirs)
 
     @property
     def in_force(self) -> InForce:

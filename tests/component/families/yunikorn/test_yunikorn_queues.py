@@ -75,6 +75,22 @@ def test_a_workload_that_never_fits_says_so(bridge: Bridge) -> None:
     )
 
 
+@pytest.mark.parametrize("acl", ["system:serviceaccount:default:default", " system:serviceaccounts:default"])
+def test_an_access_list_admits_a_service_account_by_its_name_and_its_group(bridge: Bridge, acl: str) -> None:
+    """As Kubernetes writes them, without any entry of `users`."""
+    root = {"name": "root", "queues": [queue("a", submitacl=acl)]}
+    queues = Queues(bridge, configuration={"partitions": [{"name": "default", "queues": [root]}]})
+    queues.pod("mine")
+    bridge.run(3)
+    assert queues.running("mine")
+
+
+def test_a_configuration_with_a_name_that_cannot_be_read_is_refused(bridge: Bridge) -> None:
+    """The message has the queue, the field and the name."""
+    with pytest.raises(errors.BadConfiguration, match=r"submitacl: of queue root\.a has the user 'bob;carl'"):
+        Queues(bridge, queue("a", submitacl="ann,bob;carl"))
+
+
 def test_an_access_list_refuses_with_its_words(bridge: Bridge) -> None:
     """By the service account, whatever the pod says of itself."""
     root = {"name": "root", "queues": [queue("a", submitacl="ann"), queue("b")]}

@@ -62,6 +62,7 @@ CODES: Mapping[str, str] = {
     "rule_unknown": "a placement rule is user, fixed, provided or tag",
     "rule_value": "a fixed or tag rule has a value",
     "acl_spaces": "one space stands between users and groups",
+    "acl_name": "each name of an access control list can be read, so that none counts for nothing",
     "queue_kind": "a queue in use stays a leaf, or a parent",
     "template_on_leaf": "only a parent has a template for its children",
 }

@@ -28,6 +28,10 @@ def _acl(*users: str, groups: tuple[str, ...] = ()) -> Acl:
         ("machine$,_x,a@b.c", _acl("machine$", "_x", "a@b.c")),
         ("1st,*,bob a.b,*,dev", _acl("bob", groups=("dev",))),
         ("ann,ann,,", _acl("ann")),
+        (
+            "system:serviceaccount:physics:default system:serviceaccounts:physics",
+            _acl("system:serviceaccount:physics:default", groups=("system:serviceaccounts:physics",)),
+        ),
     ],
 )
 def test_a_list_is_users_then_groups(text: str, parsed: Acl):

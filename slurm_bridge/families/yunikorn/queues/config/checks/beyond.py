@@ -3,6 +3,7 @@
 import dataclasses
 from collections.abc import Iterator
 
+from slurm_bridge.families.yunikorn.queues import acl
 from slurm_bridge.families.yunikorn.queues.config import documents
 from slurm_bridge.families.yunikorn.queues.config.documents import QueueDocument
 from slurm_bridge.families.yunikorn.queues.config.problems import QueueProblem, problem
@@ -52,8 +53,8 @@ def partition(checked: documents.PartitionDocument) -> Iterator[QueueProblem]:
     for rule in checked.rules:
         for part in rule.chain():
             yield from _rule(part)
-    for _, queue in documents.walk(checked.root):
-        yield from _acls(queue)
+    for path, queue in documents.walk(checked.root):
+        yield from _acls(path, queue)
         if queue.leaf and queue.template is not None:
             where, there = queue.template.where, "stands on a leaf"
             allowed = "a template is for children, and `parent: true` allows some"
@@ -69,8 +70,15 @@ def _rule(rule: documents.PlacementRule) -> Iterator[QueueProblem]:
         yield problem("rule_value", f"{rule.where}.value", "is missing", allowed)
 
 
-def _acls(queue: QueueDocument) -> Iterator[QueueProblem]:
+def _acls(path: str, queue: QueueDocument) -> Iterator[QueueProblem]:
     for field, text in (("submitacl", queue.submit_acl), ("adminacl", queue.admin_acl)):
+        for word, wrong in acl.unreadable(text):
+            there = f"of queue {path} has the {word} {wrong!r}"
+            allowed = (
+                f"a {word} is a name like {acl.NAMES[word].pattern}, with a comma to the next one; '*' stands alone, "
+                "and one space before the groups"
+            )
+            yield problem("acl_name", f"{queue.where}.{field}", there, allowed)
         name = text.strip()
         if " " not in name and text.startswith("  ") and name:
             allowed = f"with so many spaces {name!r} may be users or groups: '{name}' or ' {name}'"
