@@ -31,10 +31,10 @@ def ask(url: str, ca: pathlib.Path | None = None) -> Mapping[str, Any]:
     return found
 
 
-def problems(file: pathlib.Path) -> list[str]:
-    """The errors in a file that configures queues, by the same rules as in the daemon."""
+def problems(file: pathlib.Path, *, one_place: bool = True) -> list[str]:
+    """The errors in a file that configures queues, by the same rules as in the daemon with this option."""
     try:
         parsed = parser.parse(files.read(str(file)))
     except errors.BadConfiguration as error:
         return [str(error)]
-    return [str(one) for one in validation.problems(parsed)]
+    return [str(one) for one in validation.problems(parsed, one_place=one_place)]

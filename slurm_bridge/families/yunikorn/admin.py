@@ -75,7 +75,8 @@ class QueueAdmin:
     def problems(self, body: bytes) -> tuple[str, ...]:
         """All that keeps this from taking the place of the one in force; Unreadable where it is no YAML."""
         given = files.handed_in(body)
-        found = tuple(map(str, validation.problems(parser.parse(given))))
+        one_place = self.setup.options.one_place
+        found = tuple(map(str, validation.problems(parser.parse(given), one_place=one_place)))
         if found:
             return found
         options = self.setup.options.model_copy(update={"configuration": given, "file": ""})

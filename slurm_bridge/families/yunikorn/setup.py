@@ -61,7 +61,8 @@ class Setup:
 def make(options: YunikornOptions, now: float = 0.0) -> Setup:
     """Raises BadConfiguration with what is wrong."""
     text = files.text(options.file) if options.file else files.written(options.configuration)
-    written = validation.load(files.parsed(text, f"file {options.file}") if options.file else options.configuration)
+    mapping = files.parsed(text, f"file {options.file}") if options.file else options.configuration
+    written = validation.load(mapping, one_place=options.one_place)
     found = next((one for one in written.partitions if one.name == options.partition), None)
     if found is None:
         there = ", ".join(one.name for one in written.partitions)

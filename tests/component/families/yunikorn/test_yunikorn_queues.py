@@ -1,8 +1,10 @@
 """Workloads wait in their queues, are let in by these, and give back what they used."""
 
 import pathlib
+from typing import Any
 
 import pytest
+import yaml
 
 from slurm_bridge import errors
 from slurm_bridge.model import names
@@ -89,6 +91,24 @@ def test_a_configuration_with_a_name_that_cannot_be_read_is_refused(bridge: Brid
     """The message has the queue, the field and the name."""
     with pytest.raises(errors.BadConfiguration, match=r"submitacl: of queue root\.a has the user 'bob;carl'"):
         Queues(bridge, queue("a", submitacl="ann,bob;carl"))
+
+
+@pytest.mark.parametrize(
+    ("below_root", "path"),
+    [
+        ((queue("testqueue"), queue("parent", queue("testqueue"))), "root.parent.testqueue"),
+        ((queue("parent1", queue("queue-1")), queue("parent2", queue("queue-1"))), "root.parent2.queue-1"),
+    ],
+)
+def test_a_name_has_several_places_where_the_option_allows_it(bridge: Bridge, below_root: Any, path: str) -> None:
+    """The configurations of YuniKorn's documents; a dry run goes by the same option."""
+    queues = Queues(bridge, *below_root, one_place=False)
+    queues.pod("mine", path)
+    bridge.run(3)
+    assert queues.running("mine")
+    assert queues.hook.desk.problems(yaml.safe_dump(document(*below_root)).encode()) == ()
+    with pytest.raises(errors.BadConfiguration, match="a name has one place"):
+        Queues(bridge, *below_root)
 
 
 def test_an_access_list_refuses_with_its_words(bridge: Bridge) -> None:

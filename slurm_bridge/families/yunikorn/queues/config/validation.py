@@ -15,17 +15,17 @@ BASE: tuple[Check, ...] = (structure.partition, resources.partition, limits.part
 _HARMLESS = frozenset({"unknown_field", "property_unknown", "property_value"})
 
 
-def load(mapping: object) -> documents.Document:
+def load(mapping: object, *, one_place: bool = True) -> documents.Document:
     """The configuration of a plain mapping; Refused carries all that is wrong with it."""
     parsed = parser.parse(mapping)
-    found = tuple(problems(parsed))
+    found = tuple(problems(parsed, one_place=one_place))
     if found:
         raise ConfigurationRefused(found)
     return parsed.document
 
 
-def problems(parsed: parser.Parsed, *, ours: bool = True) -> Iterator[QueueProblem]:
-    """What could not be read, then what YuniKorn's rules forbid, then what `ours` do.
+def problems(parsed: parser.Parsed, *, ours: bool = True, one_place: bool = True) -> Iterator[QueueProblem]:
+    """What could not be read, then what YuniKorn's rules forbid, then what `ours` do, `one_place` among them.
 
     A partition of which something could not be read is not checked any further: what is missing would be missed.
     """
@@ -41,4 +41,5 @@ def problems(parsed: parser.Parsed, *, ours: bool = True) -> Iterator[QueueProbl
     if ours:
         for partition in readable:
             yield from beyond.partition(partition)
-        yield from beyond.places(documents.Document(partitions=tuple(readable)))
+        if one_place:
+            yield from beyond.places(documents.Document(partitions=tuple(readable)))

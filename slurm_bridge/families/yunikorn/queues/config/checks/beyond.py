@@ -36,7 +36,8 @@ def places(document: documents.Document) -> Iterator[QueueProblem]:
             if first.parent != place.parent:
                 there = f"{name} is {place.path} in partition {place.partition}"
                 allowed = (
-                    f"a name has one place, and {first.where} has it as {first.path} in partition {first.partition}"
+                    f"a name has one place, and {first.where} has it as {first.path} in partition {first.partition}; "
+                    "`one_place: false` of the hook allows several"
                 )
                 yield problem("queue_place", f"{place.where}.name", there, allowed)
 
