@@ -79,11 +79,12 @@ def _client(options: argparse.Namespace) -> admin_client.AdminClient:
 
 def _validate(options: argparse.Namespace) -> int:
     if options.url:
-        found = _client(options).problems(options.file)
+        found = _client(options).check(options.file)
     else:
-        found = queue_client.problems(options.file, one_place=not options.several_places)
-    print("\n".join(found) or f"{options.file}: nothing is wrong")
-    return 1 if found else 0
+        found = queue_client.check(options.file, one_place=not options.several_places)
+    lines = [*found.problems, *(f"warning: {one}" for one in found.warnings)]
+    print("\n".join(lines if found.problems else [*lines, f"{options.file}: nothing is wrong"]))
+    return 1 if found.problems else 0
 
 
 def _reload(options: argparse.Namespace) -> int:

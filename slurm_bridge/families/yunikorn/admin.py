@@ -41,6 +41,8 @@ class QueueAdmin:
         before = self._before()
         same = before is not None and before.setup.text == made.text
         self.setup = dataclasses.replace(made, since=before.setup.since) if before is not None and same else made
+        #: Warnings that were not there before.
+        self.news = () if same else made.warnings
 
     def may(self, name: str, groups: Sequence[str]) -> bool:
         """Whether the user with this name and these groups, as the API server knows them, administers the root."""
@@ -87,6 +89,10 @@ class QueueAdmin:
         except BadConfiguration as error:
             return tuple(str(error).splitlines())
         return ()
+
+    def warnings(self, body: bytes) -> tuple[str, ...]:
+        """What of this would be ignored; Unreadable where it is no YAML."""
+        return tuple(map(str, parser.parse(files.handed_in(body)).document.warnings))
 
     def _check(self, made: Setup) -> None:
         before = self._before()

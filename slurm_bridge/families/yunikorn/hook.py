@@ -47,6 +47,8 @@ class Yunikorn:
     def __init__(self, options: YunikornOptions, services: HookServices) -> None:
         self.desk = admin.QueueAdmin(setup.make(options, services.clock.wall()), services.carried)
         self._setup = self.desk.setup
+        for warning in self.desk.news:
+            services.log.warning(f"configuration of the queues: {warning}")
         self.evict_seconds, self.reserve_seconds = options.evict_seconds, options.reserve_seconds
         #: Where Slurm decides on the order, no workload is passed over.
         self.reservations = options.reservations if options.mode == LOCAL else 0

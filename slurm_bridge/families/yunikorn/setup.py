@@ -19,7 +19,7 @@ PARTITION = "default"
 class Setup:
     """`document` is what the core has, with the one partition that is used; `written` is that as it was given.
 
-    `text` is the whole configuration as it was read, and `since` when that was.
+    `text` is the whole configuration as it was read, `since` when that was, and `warnings` what of it is ignored.
     """
 
     options: YunikornOptions
@@ -27,6 +27,7 @@ class Setup:
     written: PartitionDocument
     text: str = ""
     since: float = 0.0
+    warnings: tuple[str, ...] = ()
 
     @property
     def partition(self) -> PartitionDocument:
@@ -77,6 +78,7 @@ def make(options: YunikornOptions, now: float = 0.0) -> Setup:
         written=found,
         text=text,
         since=now,
+        warnings=tuple(map(str, written.warnings)),
     )
     problems = [*_unknown(lowered, found), *(_twice(setup) if options.slurm_limits else ())]
     if problems:

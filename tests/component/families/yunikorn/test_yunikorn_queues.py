@@ -7,8 +7,9 @@ import pytest
 import yaml
 
 from slurm_bridge import errors
+from slurm_bridge.hooks.services import CarriedState, HookServices, Silent
 from slurm_bridge.model import names
-from tests.component.families.yunikorn.yunikorn_scenes import Queues, document, queue
+from tests.component.families.yunikorn.yunikorn_scenes import Queues, document, made, queue
 from tests.component.scheduler.whole_core import Bridge
 
 
@@ -109,6 +110,31 @@ def test_a_name_has_several_places_where_the_option_allows_it(bridge: Bridge, be
     assert queues.hook.desk.problems(yaml.safe_dump(document(*below_root)).encode()) == ()
     with pytest.raises(errors.BadConfiguration, match="a name has one place"):
         Queues(bridge, *below_root)
+
+
+def test_a_property_that_is_not_known_is_logged_once(bridge: Bridge) -> None:
+    """With its queue and the known ones; the queues work."""
+    heard = Heard()
+    odd = document(queue("a", properties={"colour": "red"}))
+    carried = CarriedState()
+    for ahead in (1, 2):
+        services = HookServices(clock=bridge.clock, threads=False, log=heard, carried=carried)
+        hook = made({"configuration": odd, "ahead": ahead}, services)
+        hook.restored((), {}, fresh=False)
+    (line,) = heard.lines
+    where = "partitions[0].queues[0].queues[0].properties.colour"
+    assert line.startswith(f"configuration of the queues: {where}: of queue root.a is no property")
+    assert "application.sort.policy" in line
+
+
+class Heard(Silent):
+    """A logger that keeps its warnings."""
+
+    def __init__(self) -> None:
+        self.lines: list[str] = []
+
+    def warning(self, message: object, /) -> None:
+        self.lines.append(str(message))
 
 
 def test_an_access_list_refuses_with_its_words(bridge: Bridge) -> None:

@@ -126,9 +126,9 @@ class ConfigRecord:
             return None
         return -size if negative else size
 
-    def note(self, code: str, where: str, there: str, allowed: str) -> None:
-        """One more problem."""
-        self._problems.append(QueueProblem(code=code, field=where, there=there, allowed=allowed))
+    def note(self, code: str, where: str, there: str, allowed: str, *, warning: bool = False) -> None:
+        """One more problem, or warning."""
+        self._problems.append(QueueProblem(code=code, field=where, there=there, allowed=allowed, warning=warning))
 
     def is_noted(self, key: str) -> bool:
         """There is a problem with this field itself."""
@@ -137,7 +137,10 @@ class ConfigRecord:
     def finish(self) -> None:
         """All fields that this record may have were taken: whatever is left is unknown."""
         for key, value in self._fields.items():
-            if key not in self._known:
+            if key in old_keys.IGNORED:
+                there, allowed = "is not read", "YuniKorn does not read it any more either: remove it"
+                self.note("field_ignored", field(self.where, key), there, allowed, warning=True)
+            elif key not in self._known:
                 hint = old_keys.HINTS.get(key)
                 code = "seed_spelling" if hint else "unknown_field"
                 there = "is an old name" if hint else f"is no field here, with {_short(value)}"

@@ -12,7 +12,7 @@ Check = Callable[[documents.PartitionDocument], Iterable[QueueProblem]]
 BASE: tuple[Check, ...] = (structure.partition, resources.partition, limits.partition, rules.partition)
 
 #: What a partition may have and still be read as it was meant: none of these hides a value from the checks.
-_HARMLESS = frozenset({"unknown_field", "property_unknown", "property_value"})
+_HARMLESS = frozenset({"unknown_field", "property_value"})
 
 
 def load(mapping: object, *, one_place: bool = True) -> documents.Document:
