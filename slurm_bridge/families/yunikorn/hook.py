@@ -24,7 +24,7 @@ from slurm_bridge.hooks.evictions import Clearance, Recall
 from slurm_bridge.hooks.lifecycle import ActiveUsage
 from slurm_bridge.hooks.needs import Need, View
 from slurm_bridge.hooks.services import HookServices
-from slurm_bridge.model.names import NO_WORKLOAD, WorkloadKey
+from slurm_bridge.model.names import JOB_PREFIX, NO_WORKLOAD, WorkloadKey
 from slurm_bridge.model.verdict import Reject, Wait
 from slurm_bridge.model.workload import Workload
 
@@ -273,7 +273,7 @@ class Yunikorn:
             note = f"queue {member.queue}" if member.queue else "in no queue"
             return Admit(note=f"{note}, for information only", audience=Audience.OPERATOR)
         if member.stage is Stage.REFUSED:
-            return Reject(reason="QueueRejected", message=f"no queue takes it: {member.why}")
+            return Reject(reason="QueueRejected", message=_refused(member))
         if member.stage is Stage.GIVEN and member.queue:
             return Admit(note=f"queue {member.queue}")
         if session.mode is Mode.SIMULATED:
@@ -281,6 +281,14 @@ class Yunikorn:
             return GO
         manager.look_around()
         return queue_reasons.waits(manager, member, session.now)
+
+
+def _refused(member: QueueMember) -> str:
+    sort = member.demand.node_sort
+    if sort and sort not in tuple(NodePolicy):
+        allowed = " and ".join(NodePolicy)
+        return f"annotation {JOB_PREFIX}node-sort-policy is {sort!r}: allowed are {allowed}, or no such annotation"
+    return f"no queue takes it: {member.why}"
 
 
 def _not_yet() -> Wait:

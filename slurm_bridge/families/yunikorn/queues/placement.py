@@ -23,6 +23,8 @@ LEAF_ABOVE = "parent rule returned a leaf queue"
 _NO_RULES = (PlacementRule(name="provided"),)
 
 _QUALIFIED = f"{ROOT}."
+#: So many queues are named to a user whose own one does not take the workload.
+_MOST_TAKERS = 10
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
@@ -73,17 +75,30 @@ def place(root: tree.Queue, rules: Sequence[PlacementRule], candidate: Applicati
         if not obstacle:
             return Placed(path=queue.path if queue else answer.path, queue=queue)
         reasons.append(f"{_named(rule)}: {obstacle}")
-    return _without_rule(root, candidate, reasons)
+    listed = any(rule.kind == "provided" for rule in rules or _NO_RULES)
+    return _without_rule(root, candidate, reasons, listed=listed)
 
 
-def _without_rule(root: tree.Queue, candidate: ApplicationCandidate, reasons: Sequence[str]) -> Placed | Rejected:
+def _without_rule(
+    root: tree.Queue, candidate: ApplicationCandidate, reasons: Sequence[str], *, listed: bool
+) -> Placed | Rejected:
+    """`listed`: an application may name its queue, so that it helps to know which ones there are."""
     if candidate.forced:
         return Placed(path=acl.RECOVERY, queue=_find(root, acl.RECOVERY))
     fallback = _find(root, DEFAULT)
     obstacle = _obstacle(root, DEFAULT, fallback, candidate) if fallback else f"{DEFAULT} does not exist"
     if not obstacle:
         return Placed(path=DEFAULT, queue=fallback)
-    return Rejected(why=f"no queue for user {candidate.user}: {'; '.join((*reasons, obstacle))}")
+    takers = f"queues that take workloads of this user: {_takers(root, candidate)}" if listed else ""
+    return Rejected(why=f"no queue for user {candidate.user}: {'; '.join(filter(None, (*reasons, obstacle, takers)))}")
+
+
+def _takers(root: tree.Queue, candidate: ApplicationCandidate) -> str:
+    """The leaves that would take it: the first ones, and how many more there are."""
+    leaves = (queue for queue in tree.downward(root) if queue.leaf)
+    paths = [queue.path for queue in leaves if not _obstacle(root, queue.path, queue, candidate)]
+    more = f" and {len(paths) - _MOST_TAKERS} more" if len(paths) > _MOST_TAKERS else ""
+    return f"{', '.join(paths[:_MOST_TAKERS])}{more}" or "none"
 
 
 def _find(root: tree.Queue, path: str) -> tree.Queue | None:

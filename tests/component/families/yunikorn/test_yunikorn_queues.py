@@ -137,6 +137,33 @@ class Heard(Silent):
         self.lines.append(str(message))
 
 
+def test_an_unknown_order_of_nodes_is_told_with_the_annotation_and_the_known_ones(bridge: Bridge) -> None:
+    """The user has to write another one, or none."""
+    queues = Queues(bridge, queue("a"))
+    queues.pod("odd", annotations={"slurmjob.slinky.slurm.net/node-sort-policy": "smallest"})
+    queues.pod("good", annotations={"slurmjob.slinky.slurm.net/node-sort-policy": "binpacking"})
+    bridge.run(3)
+    assert queues.running("odd", "good") == ["good"]
+    reason, message = queues.said("odd")
+    assert reason == "QueueRejected"
+    assert message == (
+        "annotation slurmjob.slinky.slurm.net/node-sort-policy is 'smallest': allowed are fair and binpacking, "
+        "or no such annotation"
+    )
+
+
+def test_a_queue_that_does_not_exist_is_told_with_those_that_take_the_user(bridge: Bridge) -> None:
+    """Leaves that admit the user, and no others."""
+    root = {"name": "root", "queues": [queue("a", submitacl="*"), queue("b", submitacl="ann"), queue("c", queue("d"))]}
+    queues = Queues(bridge, configuration={"partitions": [{"name": "default", "queues": [root]}]})
+    queues.pod("lost", "root.z")
+    bridge.run(3)
+    reason, message = queues.said("lost")
+    assert reason == "QueueRejected"
+    assert "root.z does not exist" in message
+    assert message.endswith("; queues that take workloads of this user: root.a")
+
+
 def test_an_access_list_refuses_with_its_words(bridge: Bridge) -> None:
     """By the service account, whatever the pod says of itself."""
     root = {"name": "root", "queues": [queue("a", submitacl="ann"), queue("b")]}
