@@ -67,6 +67,7 @@ class Application:
         "refusals",
         "refused_until",
         "running",
+        "tried_since",
     )
 
     def __init__(self, record: records.Application, queue: Queue, node_sort: str) -> None:
@@ -90,8 +91,10 @@ class Application:
         self.refusals = 0
         #: Nothing is proposed for it until then, because it was refused again.
         self.refused_until = -math.inf
-        #: Set aside until then, because too many of its asks found nothing; what holds nodes is tried all the same.
+        #: Set aside until then, because its asks found nothing too often; what holds nodes is tried all the same.
         self.not_before = -math.inf
+        #: How much had been told of nodes when its tries in vain began to count.
+        self.tried_since = 0
         self.blocked: Blocked = NEVER
 
     @property

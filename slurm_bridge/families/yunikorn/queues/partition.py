@@ -6,6 +6,7 @@ done so in any way; else only those are looked at again for which something has 
 """
 
 import dataclasses
+import math
 from collections.abc import Hashable, Mapping
 
 from slurm_bridge.families.yunikorn.queues import amounts, applications, records
@@ -57,6 +58,7 @@ class QueuePartition:
         self.flights = Flights()  # askers with their victims
         self.vain: dict[Hashable, float] = {}  # kinds of asks for which no eviction makes room, until when
         self.grown = self.unsettled = 0
+        self.news = 0  # how often something was told of a node
         self._leaves: dict[Queue, Leaf] = {}
 
     def follow(
@@ -74,6 +76,12 @@ class QueuePartition:
     def put_node(self, record: records.NodeReport) -> None:
         """A new node, or other facts about a known one."""
         self.nodes.put(record)
+        self.news += 1
+        if not self.nodes.are_shared_out:
+            # What was missing there was no room, but a place with the other scheduler: there may be one now.
+            for application in self.applications.values():
+                if application.not_before > -math.inf:
+                    application.not_before, application.tried_since = -math.inf, self.news
         self._resize()
 
     def remove_node(self, name: str) -> None:
@@ -104,6 +112,7 @@ class QueuePartition:
     def add_application(self, record: records.Application, queue: Queue) -> Application:
         """Let it wait in its leaf."""
         application = Application(record, queue, record.node_sort or self.rules.node_sort)
+        application.tried_since = self.news
         self.applications[record.name] = application
         self.limits.enter(record.name, queue.path, record.user, record.groups)
         self._refresh(application)
@@ -211,6 +220,7 @@ class QueuePartition:
         application = self.applications[allocation.ask.application]
         self._take_out(application, allocation.ask.key)
         application.take(allocation)
+        application.tried_since = self.news
         amount = applications.total(allocation)
         application.queue.allocate(amount)
         self.limits.allocate(application.name, amount)

@@ -164,6 +164,19 @@ def test_a_queue_that_does_not_exist_is_told_with_those_that_take_the_user(bridg
     assert message.endswith("; queues that take workloads of this user: root.a")
 
 
+@pytest.mark.parametrize("backoff", ["1", "2", "5"])
+def test_a_pause_keeps_no_workload_from_a_place_ahead_that_is_free(bridge: Bridge, backoff: str) -> None:
+    """Both that wait were refused one, and the next follows at once when a workload starts."""
+    pauses = {"application.unschedasks.backoff": backoff, "application.unschedasks.backoff.delay": "1h"}
+    queues = Queues(bridge, queue("a", properties=pauses), ahead=1)
+    bridge.slurm.control.pause()
+    queues.one_by_one("one", "two", "three")
+    assert queues.submitted() == ["one"]
+    bridge.slurm.control.unpause()
+    bridge.run(10)
+    assert queues.running("one", "two", "three") == ["one", "two", "three"]
+
+
 def test_an_access_list_refuses_with_its_words(bridge: Bridge) -> None:
     """By the service account, whatever the pod says of itself."""
     root = {"name": "root", "queues": [queue("a", submitacl="ann"), queue("b")]}

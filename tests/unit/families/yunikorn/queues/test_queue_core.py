@@ -197,6 +197,62 @@ class TestApplications:
         world.settle()
         assert [key for _, key, _ in manager.new] == ["1", "2", "small"]
 
+    @pytest.mark.parametrize(("more", "pauses"), [(0, False), (1, False), (2, True)])
+    def test_one_ask_without_room_time_and_again_sets_its_application_aside(self, more: int, pauses: bool):
+        """Each node that comes and has no room for it counts; then it is not tried until the pause is over."""
+        properties = {"application.unschedasks.backoff": "3", "application.unschedasks.backoff.delay": "10s"}
+        world = World()
+        manager = world.register(documented(queue("a", properties=properties)))
+        world.update(nodes=(node("n1", 4_000), node("n2", 4_000)))
+        waiting_for(world, ("app", "1", 5_000))
+        world.settle()
+        for number in range(more):
+            world.update(nodes=(node(f"more{number}", 4_000),))
+            world.settle()
+        world.update(nodes=(node("large", 20_000),))
+        world.settle()
+        assert (manager.new == []) is pauses
+        world.clock.advance(10.5)
+        world.settle()
+        assert manager.new == [("app", "1", ("large",))]
+
+    def test_an_application_that_gets_something_begins_to_count_anew(self):
+        """Its first ask found room at last, so that the second one has all its tries."""
+        properties = {"application.unschedasks.backoff": "2", "application.unschedasks.backoff.delay": "10s"}
+        world = World()
+        manager = world.register(documented(queue("a", properties=properties)))
+        waiting_for(world, ("app", "1", 5_000))
+        for name, size in (("n1", 4_000), ("n2", 5_000)):
+            world.update(nodes=(node(name, size),))
+            world.settle()
+        world.update(asks=(ask("app", "2", 5_000),))
+        world.settle()
+        world.update(nodes=(node("n3", 5_000),))
+        world.settle()
+        assert [key for _, key, _ in manager.new] == ["1", "2"]
+
+    def test_where_another_scheduler_has_the_nodes_their_news_end_a_pause(self):
+        """What was refused there is not room that is missing, but a place that may be free now."""
+        properties = {"application.unschedasks.backoff": "2", "application.unschedasks.backoff.delay": "30s"}
+        world = World()
+        manager = world.register(
+            documented(queue("a", properties=properties)), mode=NodeMode.ALLOCATABLE, predicates=True
+        )
+        manager.refuses["slurm"] = "no place"
+        world.update(nodes=(node("slurm"),))
+        waiting_for(world, ("app", "1", 1_000), ("other", "2", 1_000))
+        world.settle()
+        world.update(nodes=(node("slurm"),))
+        world.settle()
+        asked = len(manager.asked)
+        world.update(removed_applications=(named("other"),))
+        world.settle()
+        assert len(manager.asked) == asked
+        manager.refuses.clear()
+        world.update(nodes=(node("slurm"),))
+        world.settle()
+        assert manager.new == [("app", "1", ("slurm",))]
+
     def test_an_application_that_is_refused_again_is_asked_for_less_often(self):
         """One refusal may be a coincidence; after more of them it pauses, each time for longer."""
         world = World()
