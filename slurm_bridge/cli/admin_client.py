@@ -80,13 +80,15 @@ class AdminClient:
         """The configuration in force."""
         return self._good(*self._ask("GET", administration.CONFIG))
 
-    def problems(self, file: pathlib.Path) -> list[str]:
-        """The reasons why this file cannot replace the configuration in force."""
+    def check(self, file: pathlib.Path) -> administration.CheckedConfiguration:
+        """The reasons why this file cannot replace the configuration in force, and what of it would be ignored."""
         try:
             body = file.read_bytes()
         except OSError as error:
             raise errors.BadConfiguration(f"{file}: {error.strerror}") from error
-        return self._problems(*self._ask("POST", administration.VALIDATE, body))
+        status, said = self._ask("POST", administration.VALIDATE, body)
+        warnings = [str(one) for one in said.get("warnings", ())]
+        return administration.CheckedConfiguration(problems=self._problems(status, said), warnings=warnings)
 
     def reload(self) -> tuple[str, list[str]]:
         """The daemon's message, and why the stored configuration is not in force; empty if it is."""

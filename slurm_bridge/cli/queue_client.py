@@ -11,6 +11,7 @@ from slurm_bridge.cli import pages
 from slurm_bridge.daemon import queue_view
 from slurm_bridge.families.yunikorn import files
 from slurm_bridge.families.yunikorn.queues.config import parser, validation
+from slurm_bridge.web.administration import CheckedConfiguration
 
 URL = "http://127.0.0.1:8080"
 _SECONDS = 10.0
@@ -31,10 +32,11 @@ def ask(url: str, ca: pathlib.Path | None = None) -> Mapping[str, Any]:
     return found
 
 
-def problems(file: pathlib.Path) -> list[str]:
-    """The errors in a file that configures queues, by the same rules as in the daemon."""
+def check(file: pathlib.Path, *, one_place: bool = True) -> CheckedConfiguration:
+    """The errors in a file that configures queues, by the same rules as in the daemon with this option."""
     try:
         parsed = parser.parse(files.read(str(file)))
     except errors.BadConfiguration as error:
-        return [str(error)]
-    return [str(one) for one in validation.problems(parsed)]
+        return CheckedConfiguration(problems=(str(error),))
+    found = validation.problems(parsed, one_place=one_place)
+    return CheckedConfiguration(problems=tuple(map(str, found)), warnings=tuple(map(str, parsed.document.warnings)))

@@ -23,6 +23,11 @@ def add(commands: "Commands[argparse.ArgumentParser]") -> None:
         "validate", help="list the errors in a configuration; with --url, ask that daemon"
     )
     validate.add_argument("file", type=pathlib.Path, metavar="FILE", help="the configuration, one YAML file")
+    validate.add_argument(
+        "--several-places",
+        action="store_true",
+        help="allow one name below several parents, as the hook does with `one_place: false`; ignored with --url",
+    )
     validate.set_defaults(run=_validate)
     reload = subcommands.add_parser("reload", help="make the daemon read the stored configuration again")
     reload.set_defaults(run=_reload)
@@ -71,9 +76,13 @@ def _client(options: argparse.Namespace) -> admin_client.AdminClient:
 
 
 def _validate(options: argparse.Namespace) -> int:
-    found = _client(options).problems(options.file) if options.url else queue_client.problems(options.file)
-    print("\n".join(found) or f"{options.file}: nothing is wrong")
-    return 1 if found else 0
+    if options.url:
+        found = _client(options).check(options.file)
+    else:
+        found = queue_client.check(options.file, one_place=not options.several_places)
+    lines = [*found.problems, *(f"warning: {one}" for one in found.warnings)]
+    print("\n".join(lines if found.problems else [*lines, f"{options.file}: nothing is wrong"]))
+    return 1 if found.problems else 0
 
 
 def _reload(options: argparse.Namespace) -> int:

@@ -94,9 +94,10 @@ class _Queues:
             "configuration": found.text,
         }
 
-    def problems(self, body: bytes) -> Sequence[str]:
+    def check(self, body: bytes) -> administration.CheckedConfiguration:
         try:
-            return self._desk.problems(body)
+            found = self._desk.problems(body)
+            return administration.CheckedConfiguration(problems=found, warnings=self._desk.warnings(body))
         except files.UnreadableFile as problem:
             raise administration.UnreadableConfiguration(str(problem)) from problem
 

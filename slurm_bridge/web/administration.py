@@ -45,6 +45,14 @@ class RefusedConfiguration:
     problems: Sequence[str]
 
 
+@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
+class CheckedConfiguration:
+    """All errors in a configuration of queues, and what of it is ignored."""
+
+    problems: Sequence[str]
+    warnings: Sequence[str] = ()
+
+
 class Queues(Protocol):
     """The queues of this process."""
 
@@ -54,8 +62,8 @@ class Queues(Protocol):
     def in_force(self) -> Mapping[str, Any]:
         """The configuration, with its `version`, and `since` as seconds since 1970."""
 
-    def problems(self, body: bytes) -> Sequence[str]:
-        """All errors in this configuration. Raises UnreadableConfiguration if it says nothing about queues."""
+    def check(self, body: bytes) -> CheckedConfiguration:
+        """Tests this configuration. Raises UnreadableConfiguration if it says nothing about queues."""
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
@@ -148,13 +156,14 @@ class QueueAdministration:
 
     def _validate(self, request: Request, queues: Queues) -> Reply:
         try:
-            found = queues.problems(request.body)
+            found = queues.check(request.body)
         except UnreadableConfiguration as problem:
             return refusals.refused(_S.BAD_REQUEST, "Unreadable", str(problem))
-        if found:
+        more = {"problems": list(found.problems), "warnings": list(found.warnings)}
+        if found.problems:
             words = "this cannot replace the configuration in force"
-            return refusals.refused(_S.UNPROCESSABLE_ENTITY, "Invalid", words, {"problems": list(found)})
-        return Reply.json({"message": "nothing is wrong", "problems": []})
+            return refusals.refused(_S.UNPROCESSABLE_ENTITY, "Invalid", words, more)
+        return Reply.json({"message": "nothing is wrong", **more})
 
     def _reload(self, _: Request, queues: Queues) -> Reply:
         before = queues.in_force()["version"]

@@ -1,7 +1,8 @@
 """yunikorn: resource arithmetic, quantities, orders of queues, applications, asks and nodes."""
 
 import dataclasses
-from collections.abc import Callable, Mapping
+import math
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from slurm_bridge.families.yunikorn.queues import amounts, orders, quantities
@@ -30,17 +31,33 @@ def _share_of(given: Fields) -> float:
     return amounts.fair_share(*_known(given, "allocated", "guaranteed", "fair_max"))
 
 
+def _compared(left: Sequence[float], right: Sequence[float]) -> Result:
+    """By the keys that usages are sorted by."""
+    one, other = amounts.share_key(left), amounts.share_key(right)
+    return {"result": (one > other) - (one < other)}
+
+
 def _fair_share_compare(given: Fields) -> Result:
-    left, right = _share_of(given.fields("left")), _share_of(given.fields("right"))
-    return {"result": amounts.compare_shares([left], [right])}
+    return _compared([_share_of(given.fields("left"))], [_share_of(given.fields("right"))])
 
 
 def _compare_shares(given: Fields) -> Result:
-    return {"result": amounts.compare_shares(given.numbers("left", None), given.numbers("right", None))}
+    return _compared(given.numbers("left", None) or (), given.numbers("right", None) or ())
 
 
-def _usage_ratio_types(given: Fields) -> Result:
-    return {"result": amounts.usage_ratio_types(*_known(given, "left", "right", "total"), given.mapping("types", None))}
+def _usage_ratio(given: Fields) -> Result:
+    left, right, total = _known(given, "left", "right", "total")
+    types = given.mapping("types", None) if given.has("types") else None
+    return _compared(amounts.shares_of_types(left, total, types), amounts.shares_of_types(right, total, types))
+
+
+def _fairness_ratio(given: Fields) -> Result:
+    """The largest share of the left one through that of the right one; 1 where both are nothing."""
+    left, right, total = _known(given, "left", "right", "total")
+    one, other = ((amounts.shares(side, total)[-1:] or [0.0])[0] for side in (left, right))
+    if other:
+        return {"ratio": one / other}
+    return {"ratio": math.copysign(math.inf, one) if one else 1.0}
 
 
 def _fits(test: Callable[[Known, Known], bool]) -> Operation:
@@ -52,9 +69,9 @@ SHARES: Mapping[str, Operation] = {
     "fair_share_compare": _fair_share_compare,
     "shares": lambda given: {"shares": amounts.shares(*_known(given, "resource", "total"))},
     "compare_shares": _compare_shares,
-    "usage_ratio": lambda given: {"result": amounts.usage_ratio(*_known(given, "left", "right", "total"))},
-    "usage_ratio_types": _usage_ratio_types,
-    "fairness_ratio": lambda given: {"ratio": amounts.fairness_ratio(*_known(given, "left", "right", "total"))},
+    "usage_ratio": _usage_ratio,
+    "usage_ratio_types": _usage_ratio,
+    "fairness_ratio": _fairness_ratio,
     "fit_in": _fits(amounts.fit_in),
     "fit_in_max_undefined": _fits(amounts.fit_in_max_undefined),
     "fit_in_actual": _fits(amounts.fit_in_actual),
@@ -146,7 +163,7 @@ def _requests(given: Fields) -> Result:
         _Ask(name=ask.text("name"), priority=ask.whole("priority", 0), created=ask.number("created"))
         for ask in given.records("requests")
     ]
-    return {"order": [ask.name for ask in orders.sorted_asks(asks)]}
+    return {"order": [ask.name for ask in sorted(asks, key=orders.ask_key)]}
 
 
 def _application_sorting(given: Fields, expect: Fields) -> None:
@@ -160,7 +177,8 @@ def _node_sorting(given: Fields, expect: Fields) -> None:
         node.text("name"): orders.node_score(node.mapping("capacity"), node.mapping("allocated", {}), policy, weights)
         for node in given.records("nodes")
     }
-    expect.compare({"policy": policy.value, "scores": scores, "order": orders.sorted_nodes(scores)})
+    order = sorted(scores, key=lambda name: orders.node_key(scores[name], name))
+    expect.compare({"policy": policy.value, "scores": scores, "order": order})
 
 
 FILES: Mapping[str, Callable[[Fields, Fields], None]] = {

@@ -139,7 +139,7 @@ def _remaining(given: Fields) -> Result:
 
 
 def _under(given: Fields) -> Result:
-    return {"result": balance.is_under(given.mapping("ask"), given.mapping("remaining", None))}
+    return {"result": not balance.is_over(given.mapping("ask"), given.mapping("remaining", None))}
 
 
 def _over(given: Fields) -> Result:
@@ -193,9 +193,12 @@ def _try_preemption(given: Fields) -> Result:
         nodes_tried=given.flag("nodes_tried", default=False),
         guarded=False,
     )
-    outcome = attempts.confirm(asker, attempts.try_preemption(asker, scene), ended.__contains__)
+    outcome = attempts.try_preemption(asker, scene)
     if isinstance(outcome, AttemptRefused):
         return {"result": "none", "reason": outcome.reason.value, "victims": []}
+    if any(victim.key in ended for victim in outcome.victims):
+        # Here the cache says so, when the victims are to be evicted.
+        return {"result": "none", "reason": "victims_released", "victims": []}
     return {"result": "preempt", "node": outcome.nodes[0], "victims": sorted(_keys(outcome.victims))}
 
 

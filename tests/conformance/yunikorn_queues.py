@@ -5,7 +5,7 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from slurm_bridge.errors import BadConfiguration
-from slurm_bridge.families.yunikorn.queues import acl, priorities, tree
+from slurm_bridge.families.yunikorn.queues import acl, placement, priorities, tree
 from slurm_bridge.families.yunikorn.queues.amounts import Known
 from slurm_bridge.families.yunikorn.queues.priorities import PriorityPolicy
 from slurm_bridge.families.yunikorn.queues.settings import QueueSettings
@@ -45,8 +45,8 @@ def _usage(queue: Queue, written: Fields) -> None:
     """Usage that is written replaces the sum of the children."""
     queue.release(dict(queue.allocated) if written.has("allocated") else None)
     queue.allocate(written.mapping("allocated", None))
-    queue.running = written.whole("running", 0)
-    queue.allocating_accepted.update(written.texts("allocating_accepted", ()))
+    # Here an application runs as soon as it is accepted: what is in flight counts as running.
+    queue.running = written.whole("running", 0) + len(written.texts("allocating_accepted", ()))
 
 
 def _each(limit: Callable[[Queue], Known]) -> Operation:
@@ -58,8 +58,16 @@ def _each(limit: Callable[[Queue], Known]) -> Operation:
 
 
 def _can_run(given: Fields) -> Result:
+    """One that runs already is not asked for."""
     queue = _found(_grown(given.fields("tree"), _limits, _usage), given.text("queue"))
-    return {"can_run": tree.can_run(queue, given.text("app", ""))}
+    return {"can_run": _is_accepted(given) or tree.can_run(queue)}
+
+
+def _is_accepted(given: Fields) -> bool:
+    here = given.fields("tree")
+    for name in given.text("queue").split(".")[1:]:
+        here = next(child for child in here.records("children", ()) if child.text("name") == name)
+    return given.text("app", "") in here.texts("allocating_accepted", ())
 
 
 HEADROOM: Mapping[str, Operation] = {
@@ -122,6 +130,10 @@ def _may(allowed: Callable[[Queue, str, tuple[str, ...]], bool]) -> Operation:
     return operation
 
 
+def _may_administer(queue: Queue, user: str, groups: tuple[str, ...]) -> bool:
+    return any(above.admin_acl.allows(user, groups) for above in queue.lineage)
+
+
 def _empty(_queue: Queue, _written: Fields) -> None:
     """Nothing of what is in a queue matters."""
 
@@ -129,8 +141,8 @@ def _empty(_queue: Queue, _written: Fields) -> None:
 ACL: Mapping[str, Operation] = {
     "parse": _parse,
     "check": _check,
-    "submit": _may(acl.may_submit),
-    "admin": _may(acl.may_administer),
+    "submit": _may(placement.may_submit),
+    "admin": _may(_may_administer),
 }
 
 

@@ -62,7 +62,7 @@ def look(play: Play) -> None:
     total: dict[str, int] = {}
     for one in given.values():
         amounts.add(total, one.demand.total)
-    assert manager.committed(lambda partition: amounts.same(partition.root.allocated, total))
+    assert manager.engine.committed(lambda partition: amounts.same(partition.root.allocated, total))
 
 
 class Counted(Play):

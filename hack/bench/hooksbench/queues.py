@@ -13,9 +13,8 @@ from slurm_bridge.families.yunikorn.queues.applications import PendingAsk
 from slurm_bridge.families.yunikorn.queues.config import documents
 from slurm_bridge.families.yunikorn.queues.node_search import May
 from slurm_bridge.families.yunikorn.queues.nodes import PartitionNode, sorts
-from slurm_bridge.families.yunikorn.queues.partition import QueuePartition
+from slurm_bridge.families.yunikorn.queues.partition import AllocationRules, QueuePartition
 from slurm_bridge.families.yunikorn.queues.records import Allocation, AllocationAsk, AskId, NodeMode
-from slurm_bridge.families.yunikorn.queues.rules import AllocationRules
 from slurm_bridge.families.yunikorn.queues.settings import QueueSettings, SortPolicy
 from slurm_bridge.families.yunikorn.queues.tree import Queue
 

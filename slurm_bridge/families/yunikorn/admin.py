@@ -41,11 +41,13 @@ class QueueAdmin:
         before = self._before()
         same = before is not None and before.setup.text == made.text
         self.setup = dataclasses.replace(made, since=before.setup.since) if before is not None and same else made
+        #: Warnings that were not there before.
+        self.news = () if same else made.warnings
 
     def may(self, name: str, groups: Sequence[str]) -> bool:
         """Whether the user with this name and these groups, as the API server knows them, administers the root."""
         user, theirs = people.caller(name, groups, self.setup.options.users)
-        return acl.parse(self.setup.written.root.admin_acl).allows(user, theirs)
+        return acl.read(self.setup.written.root.admin_acl).allows(user, theirs)
 
     @property
     def in_force(self) -> InForce:
@@ -75,7 +77,8 @@ class QueueAdmin:
     def problems(self, body: bytes) -> tuple[str, ...]:
         """All that keeps this from taking the place of the one in force; Unreadable where it is no YAML."""
         given = files.handed_in(body)
-        found = tuple(map(str, validation.problems(parser.parse(given))))
+        one_place = self.setup.options.one_place
+        found = tuple(map(str, validation.problems(parser.parse(given), one_place=one_place)))
         if found:
             return found
         options = self.setup.options.model_copy(update={"configuration": given, "file": ""})
@@ -87,10 +90,14 @@ class QueueAdmin:
             return tuple(str(error).splitlines())
         return ()
 
+    def warnings(self, body: bytes) -> tuple[str, ...]:
+        """What of this would be ignored; Unreadable where it is no YAML."""
+        return tuple(map(str, parser.parse(files.handed_in(body)).document.warnings))
+
     def _check(self, made: Setup) -> None:
         before = self._before()
         if before is not None:
-            before.check(made)
+            before.engine.check(made)
 
     def _before(self) -> Manager | None:
         """The queues as they are, where this process has any."""

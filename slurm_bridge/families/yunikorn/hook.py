@@ -24,7 +24,7 @@ from slurm_bridge.hooks.evictions import Clearance, Recall
 from slurm_bridge.hooks.lifecycle import ActiveUsage
 from slurm_bridge.hooks.needs import Need, View
 from slurm_bridge.hooks.services import HookServices
-from slurm_bridge.model.names import NO_WORKLOAD, WorkloadKey
+from slurm_bridge.model.names import JOB_PREFIX, NO_WORKLOAD, WorkloadKey
 from slurm_bridge.model.verdict import Reject, Wait
 from slurm_bridge.model.workload import Workload
 
@@ -47,6 +47,8 @@ class Yunikorn:
     def __init__(self, options: YunikornOptions, services: HookServices) -> None:
         self.desk = admin.QueueAdmin(setup.make(options, services.clock.wall()), services.carried)
         self._setup = self.desk.setup
+        for warning in self.desk.news:
+            services.log.warning(f"configuration of the queues: {warning}")
         self.evict_seconds, self.reserve_seconds = options.evict_seconds, options.reserve_seconds
         #: Where Slurm decides on the order, no workload is passed over.
         self.reservations = options.reservations if options.mode == LOCAL else 0
@@ -160,7 +162,10 @@ class Yunikorn:
         if manager is None:
             return _not_yet()
         self._conclude(manager, session)
-        self._measure(manager, session)
+        version, now = session.snapshot.use_version, session.now
+        # Mostly it is not, and a workload that waits in a queue needs no columns.
+        if self._sizes.is_due(version, now):
+            manager.measure(self._sizes.news(version, session.columns, now))
         mixed = people.several(ask.workload)
         if mixed and self._setup.options.mode != OFF:
             return Reject(
@@ -233,13 +238,6 @@ class Yunikorn:
             self._stopped.add(stopped)
             manager.leave(stopped)
 
-    def _measure(self, manager: Manager, session: Session) -> None:
-        version, now = session.snapshot.use_version, session.now
-        # Mostly it is not, and a workload that waits in a queue needs no columns.
-        size = self._sizes.news(version, session.columns, now) if self._sizes.is_due(version, now) else None
-        if size is not None:
-            manager.measure(size)
-
     def _member(self, manager: Manager, session: Session, ask: Ask) -> QueueMember | None:
         """As the core knows it, or comes to know it now; None for one that is to enter only at the end of its pass."""
         uid = ask.workload.root.key
@@ -249,7 +247,13 @@ class Yunikorn:
             return manager.adopt(wanted, started=False)
         if member is None and uid in self._stopped:
             return None
-        if member is None or not _holds(member, wanted) or self._has_made_room(manager, session, uid):
+        if member is None:
+            return manager.enter(wanted, placed=session.placed)
+        # One that was refused is asked for again with whatever has changed.
+        same = member.demand == wanted if member.stage is Stage.REFUSED else member.demand.same(wanted)
+        # One that had to go, and has no job any more, lines up anew, behind the one that it made room for.
+        went = session.mode is Mode.REAL and not session.placed and manager.evictions.recall(uid) is not None
+        if not same or went:
             member = manager.enter(wanted, placed=session.placed)
         elif session.placed:
             manager.seen(member)
@@ -263,17 +267,13 @@ class Yunikorn:
         member.looked = session.now
         return not session.filter_nodes(ask, session.snapshot.names)
 
-    def _has_made_room(self, manager: Manager, session: Session, key: WorkloadKey) -> bool:
-        """It had to go, and has no job any more, or not yet: it lines up anew, behind the one that it made room for."""
-        return session.mode is Mode.REAL and not session.placed and manager.evictions.recall(key) is not None
-
     def _answer(self, manager: Manager, member: QueueMember, session: Session) -> Admit | Wait | Reject:
         """By how far it has come."""
         if self._setup.options.mode == OFF:
             note = f"queue {member.queue}" if member.queue else "in no queue"
             return Admit(note=f"{note}, for information only", audience=Audience.OPERATOR)
         if member.stage is Stage.REFUSED:
-            return Reject(reason="QueueRejected", message=f"no queue takes it: {member.why}")
+            return Reject(reason="QueueRejected", message=_refused(member))
         if member.stage is Stage.GIVEN and member.queue:
             return Admit(note=f"queue {member.queue}")
         if session.mode is Mode.SIMULATED:
@@ -283,9 +283,12 @@ class Yunikorn:
         return queue_reasons.waits(manager, member, session.now)
 
 
-def _holds(member: QueueMember, wanted: demands.CoreDemand) -> bool:
-    """What the core knows is still true; one that was refused is asked for again with whatever has changed."""
-    return member.demand == wanted if member.stage is Stage.REFUSED else member.demand.same(wanted)
+def _refused(member: QueueMember) -> str:
+    sort = member.demand.node_sort
+    if sort and sort not in tuple(NodePolicy):
+        allowed = " and ".join(NodePolicy)
+        return f"annotation {JOB_PREFIX}node-sort-policy is {sort!r}: allowed are {allowed}, or no such annotation"
+    return f"no queue takes it: {member.why}"
 
 
 def _not_yet() -> Wait:

@@ -12,7 +12,7 @@ Each time a workload enters it is another application: what leaves needs a while
 
 import itertools
 import threading
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 
 from slurm_bridge.families.shared.inline import InlineBudget
 from slurm_bridge.families.yunikorn import core_requests, restorer
@@ -21,7 +21,6 @@ from slurm_bridge.families.yunikorn.engine import RM, Engine
 from slurm_bridge.families.yunikorn.evictions import Evictions
 from slurm_bridge.families.yunikorn.members import Ahead, QueueMember, Stage, pass_by
 from slurm_bridge.families.yunikorn.queues import records
-from slurm_bridge.families.yunikorn.queues.committed import CommittedPartition
 from slurm_bridge.families.yunikorn.queues.records import (
     Allocation,
     AllocationRelease,
@@ -59,19 +58,16 @@ class Manager:
     def begin(self, known: Iterable[RestoredWorkload]) -> None:
         """Register, with what runs, pends or has others go for it already; all of it is known when this returns."""
         with self.lock:
-            pairs = [(one, self._restored(one)) for one in known]
+            pairs = [(one, self._member(one.demand)) for one in known]
+            for one, member in pairs:
+                if not one.waits:
+                    self._in_slurm(member, started=one.started)
             update = restorer.update(pairs, nodes=self.engine.widened(restorer.kinds(pairs)))
             for eviction in update.evicting:
                 self._order(eviction)
             for one, member in restorer.askers(pairs, update):
                 self.evictions.add(member, one.room_made_by, self._services.clock.wall())
             self.engine.begin(self.setup.document, self, update)
-
-    def _restored(self, one: RestoredWorkload) -> QueueMember:
-        member = self._member(one.demand)
-        if not one.waits:
-            self._in_slurm(member, started=one.started)
-        return member
 
     def _in_slurm(self, member: QueueMember, *, started: bool) -> None:
         member.placed, member.stage = True, Stage.GIVEN
@@ -92,10 +88,6 @@ class Manager:
                 if not one.waits and one.demand.uid not in self.members:
                     self.adopt(one.demand, started=one.started)
             self.engine.nudge()
-
-    def check(self, setup: Setup) -> None:
-        """Refused where this configuration cannot take the place of the one in force."""
-        self.engine.check(setup)
 
     def close(self) -> None:
         """Nothing is decided any more."""
@@ -300,9 +292,3 @@ class Manager:
             if self.evictions.spared(key) and member is not None:
                 one = (core_requests.id_of(member.name),)
                 self.engine.send(Update(rm=RM, spared=one) if refused else Update(rm=RM, excused=one))
-
-    # -- what is shown -----------------------------------------------------------------------------------------------
-
-    def committed(self, look: Callable[[CommittedPartition], object]) -> object:
-        """The committed state as it is shown; None before there is any."""
-        return self.engine.committed(look)

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping
 import numpy as np
 from numpy.typing import NDArray
 
-from slurm_bridge.cluster.columns import Mask, NodeColumns, Numbers
+from slurm_bridge.cluster.columns import NodeColumns, Numbers
 from slurm_bridge.families.yunikorn.demands import MEMORY
 from slurm_bridge.families.yunikorn.queues.config import documents
 from slurm_bridge.families.yunikorn.queues.config.documents import PartitionDocument
@@ -42,7 +42,10 @@ def size(
     What pods have that Slurm did not place is not shared out. A node that is `kept` for a workload of ours is part
     of it: that one has been let in already, and would be counted twice.
     """
-    open_ = _usable(columns, kept)
+    # Both sides let jobs start there, be it only those of ours.
+    kube = columns.of_node("queues usable", _takes_pods).where(bool)
+    slurm = columns.of_slurm("queues usable in slurm", _takes_jobs)
+    open_ = columns.present & kube & ((slurm >= _FREE) | ((slurm >= _RESERVED) & columns.mask(kept)))
     found: dict[str, int] = {}
     for kind in sorted(kinds):
         name = "cpu" if kind == VCORE else kind
@@ -71,19 +74,10 @@ class Measure:
         """The cluster is another one, and was not measured just now."""
         return version != self._version and now >= self._again
 
-    def news(self, version: int, columns: NodeColumns, now: float) -> Mapping[str, int] | None:
-        """None where it is not due."""
-        if not self.is_due(version, now):
-            return None
+    def news(self, version: int, columns: NodeColumns, now: float) -> Mapping[str, int]:
+        """What it is now; it is not due again before some time has passed."""
         self._version, self._again = version, now + EVERY
         return size(columns, self._kinds, self._kept)
-
-
-def _usable(columns: NodeColumns, kept: frozenset[str]) -> Mask:
-    """Both sides let jobs start there, be it only those of ours."""
-    kube = columns.of_node("queues usable", _takes_pods).where(bool)
-    slurm = columns.of_slurm("queues usable in slurm", _takes_jobs)
-    return columns.present & kube & ((slurm >= _FREE) | ((slurm >= _RESERVED) & columns.mask(kept)))
 
 
 def _takes_pods(node: Node) -> bool:

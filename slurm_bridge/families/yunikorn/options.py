@@ -44,6 +44,8 @@ class YunikornOptions(pydantic.BaseModel, frozen=True, extra="forbid", use_attri
     """A file with them instead, such as a mounted ConfigMap; when it changes it is read again."""
     partition: _Name = "default"
     """The partition of that configuration whose queues workloads are put into."""
+    one_place: bool = True
+    """A queue's name has one place, the same in every partition; `false` allows one name below several parents."""
     ahead: Annotated[int, pydantic.Field(ge=0)] = 16
     """So many workloads are with Slurm without having started; the others wait in their queues. 0: any number."""
     order: bool = True

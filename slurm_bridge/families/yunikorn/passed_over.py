@@ -3,7 +3,6 @@
 from collections.abc import Sequence
 
 from slurm_bridge.families.yunikorn.manager import Manager
-from slurm_bridge.families.yunikorn.members import QueueMember
 
 
 class Passed:
@@ -22,8 +21,4 @@ class Passed:
             mine = [one for one in waiting if one.passed and not manager.evictions.has_room(one.demand.uid)]
         self._since = {one.name: self._since.get(one.name, now) for one in waiting}
         found = [one for one in mine if now - self._since[one.name] >= self._after]
-        return [one.demand.uid for one in sorted(found, key=_first)]
-
-
-def _first(one: QueueMember) -> tuple[int, int]:
-    return -one.demand.priority, one.turn
+        return [one.demand.uid for one in sorted(found, key=lambda one: (-one.demand.priority, one.turn))]

@@ -36,8 +36,7 @@ def caller(name: str, groups: Sequence[str], options: Sequence[UserOptions]) -> 
 
 
 def _known_as(namespace: str, account: str, options: Sequence[UserOptions]) -> tuple[str, tuple[str, ...]]:
-    groups = (f"{_PREFIX}s:{namespace}", f"{_PREFIX}s")
-    name = f"{_PREFIX}:{namespace}:{account}"
+    name, groups = f"{_PREFIX}:{namespace}:{account}", (f"{_PREFIX}s:{namespace}", f"{_PREFIX}s")
     for one in options:
         if _matches(namespace, one.namespaces) and _matches(account, one.service_accounts):
             return one.user or name, (*one.groups, *groups)

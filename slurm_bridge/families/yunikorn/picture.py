@@ -33,7 +33,7 @@ def picture(manager: Manager, now: float) -> Picture:
             "users": [_user(one) for one in partition.limits.used()],
         }
 
-    found = manager.committed(look)
+    found = manager.engine.committed(look)
     shown: dict[str, Any] = dict(found) if isinstance(found, dict) else {"queues": None, "waiting": [], "users": []}
     return {
         "mode": setup.options.mode,
@@ -42,7 +42,12 @@ def picture(manager: Manager, now: float) -> Picture:
         **shown,
         "preemption": evictions_view.shown(manager.evictions, {one.demand.uid: one for one in members}, now),
         "rejected": [
-            {"at": one.at, "workload": _title(one.rejected.subject.name), "reason": one.rejected.reason}
+            # Without the number that tells the entries of one workload apart.
+            {
+                "at": one.at,
+                "workload": one.rejected.subject.name.rpartition("#")[0],
+                "reason": one.rejected.reason,
+            }
             for one in reversed(manager.engine.rejected)
         ],
     }
@@ -108,8 +113,3 @@ def _user(used: Any) -> dict[str, Any]:
         "max": dict(used.max_resources or {}),
         "maxapplications": used.max_applications,
     }
-
-
-def _title(name: str) -> str:
-    """Without the number that tells the entries of one workload apart."""
-    return name.rpartition("#")[0]

@@ -3,7 +3,6 @@
 from slurm_bridge.families.yunikorn import reasons
 from slurm_bridge.families.yunikorn.manager import Manager
 from slurm_bridge.families.yunikorn.members import QueueMember
-from slurm_bridge.families.yunikorn.queues import tree
 from slurm_bridge.families.yunikorn.queues.committed import CommittedPartition
 from slurm_bridge.model.verdict import Wait
 
@@ -25,7 +24,7 @@ def waits(manager: Manager, member: QueueMember, now: float) -> Wait:
         held = reasons.waits(partition, application, total) or _behind(path, manager, now)
         return Wait(reason="QueueWaiting", message=f"in queue {path}: {held}", retry_after=SAID_AGAIN)
 
-    found = manager.committed(look)
+    found = manager.engine.committed(look)
     return (
         found
         if isinstance(found, Wait)
@@ -45,7 +44,7 @@ def may_preempt(manager: Manager, member: QueueMember) -> bool:
 
     def look(partition: CommittedPartition) -> bool:
         application = partition.applications.get(member.name)
-        return application is not None and any(queue.guaranteed for queue in tree.upward(application.queue))
+        return application is not None and any(queue.guaranteed for queue in application.queue.lineage)
 
     asks = member.demand.preempts and not manager.evictions.has_room(member.demand.uid)
-    return asks and bool(manager.committed(look))
+    return asks and bool(manager.engine.committed(look))

@@ -15,7 +15,7 @@ _UNITS = ((1 << 40, "Ti"), (1 << 30, "Gi"), (1 << 20, "Mi"), (1 << 10, "Ki"))
 
 def never(application: Application, total: Mapping[str, int]) -> str:
     """Why it could not start if it were alone in the cluster; "" where it could."""
-    for queue in tree.upward(application.queue):
+    for queue in application.queue.lineage:
         for kind, most in (queue.max or {}).items():
             wanted = total.get(kind, 0)
             if wanted > most:
@@ -33,9 +33,9 @@ def waits(partition: CommittedPartition, application: Application, total: Mappin
 
 def _obstacles(partition: CommittedPartition, application: Application, total: Mapping[str, int]) -> Iterator[str]:
     name, leaf = application.record.name, application.queue
-    if not application.running and not tree.can_run(leaf, name):
+    if not application.running and not tree.can_run(leaf):
         yield _crowded(leaf)
-    yield from (_full(queue, total) for queue in tree.upward(leaf))
+    yield from (_full(queue, total) for queue in leaf.lineage)
     if not application.running:
         refused = partition.limits.may_start(name)
         yield refused.words if refused else ""
@@ -45,7 +45,7 @@ def _obstacles(partition: CommittedPartition, application: Application, total: M
 
 
 def _crowded(leaf: Queue) -> str:
-    for queue in tree.upward(leaf):
+    for queue in leaf.lineage:
         if queue.max_applications and queue.running >= queue.max_applications:
             return (
                 f"queue {queue.path} runs {queue.running} of {queue.max_applications} workloads; one has to end first"
@@ -73,7 +73,7 @@ def _full_cluster(partition: CommittedPartition, application: Application, total
     if not size or not short or not may or not crowded.is_owed(Balance(leaf), leaf, total, short):
         return ""
     kind = min(short)
-    whose = next(queue for queue in tree.upward(leaf) if kind in (queue.guaranteed or ()))
+    whose = next(queue for queue in leaf.lineage if kind in (queue.guaranteed or ()))
     return (
         f"the cluster is full ({said(kind, used.get(kind, 0))} of {said(kind, size[kind])} {kind} are given out): "
         f"room is made for what {whose.path} is guaranteed"

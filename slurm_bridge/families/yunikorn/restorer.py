@@ -14,7 +14,7 @@ from slurm_bridge.model.names import NO_WORKLOAD, WorkloadKey
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
 class RestoredWorkload:
-    """A workload that something is known of when the queues begin; as `hooks.held.Held` has it."""
+    """A workload that something is known of when the queues begin; as `hooks.lifecycle.ActiveUsage` has it."""
 
     demand: CoreDemand
     started: bool = True

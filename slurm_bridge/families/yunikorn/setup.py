@@ -19,7 +19,7 @@ PARTITION = "default"
 class Setup:
     """`document` is what the core has, with the one partition that is used; `written` is that as it was given.
 
-    `text` is the whole configuration as it was read, and `since` when that was.
+    `text` is the whole configuration as it was read, `since` when that was, and `warnings` what of it is ignored.
     """
 
     options: YunikornOptions
@@ -27,6 +27,7 @@ class Setup:
     written: PartitionDocument
     text: str = ""
     since: float = 0.0
+    warnings: tuple[str, ...] = ()
 
     @property
     def partition(self) -> PartitionDocument:
@@ -61,13 +62,15 @@ class Setup:
 def make(options: YunikornOptions, now: float = 0.0) -> Setup:
     """Raises BadConfiguration with what is wrong."""
     text = files.text(options.file) if options.file else files.written(options.configuration)
-    written = validation.load(files.parsed(text, f"file {options.file}") if options.file else options.configuration)
+    mapping = files.parsed(text, f"file {options.file}") if options.file else options.configuration
+    written = validation.load(mapping, one_place=options.one_place)
     found = next((one for one in written.partitions if one.name == options.partition), None)
     if found is None:
         there = ", ".join(one.name for one in written.partitions)
         raise BadConfiguration(f"partition {options.partition!r}: the configuration has only {there}")
     lowered = {path.lower(): target for path, target in options.map.items()}
-    used = found if options.mode == LOCAL else _unlimited(found)
+    # Elsewhere only names and access lists count: order, shares and limits are Slurm's, and counted there alone.
+    used = found if options.mode == LOCAL else dataclasses.replace(found, root=_free(found.root), limits=())
     setup = Setup(
         options=options.model_copy(update={"map": lowered}),
         # One name for good: a configuration that uses another partition changes the queues, and loses none in them.
@@ -75,6 +78,7 @@ def make(options: YunikornOptions, now: float = 0.0) -> Setup:
         written=found,
         text=text,
         since=now,
+        warnings=tuple(map(str, written.warnings)),
     )
     problems = [*_unknown(lowered, found), *(_twice(setup) if options.slurm_limits else ())]
     if problems:
@@ -96,7 +100,13 @@ def _twice(setup: Setup) -> Iterator[str]:
     if setup.options.mode != LOCAL:
         return
     for path, queue in documents.walk(setup.written.root):
-        limited = _limited(queue)
+        given = {
+            "guaranteed": queue.guaranteed,
+            "max": queue.max,
+            "maxapplications": queue.max_applications,
+            "limits": queue.limits,
+        }
+        limited = [name for name, value in given.items() if value]
         above, target = setup.target(path)
         mapped = [f"{kind} {name}" for kind in ("account", "qos") if (name := getattr(target, kind))]
         if limited and mapped:
@@ -105,21 +115,6 @@ def _twice(setup: Setup) -> Iterator[str]:
                 f"which slurm_limits says has limits in Slurm: they would count twice; "
                 f"use mode slurm, take away one of the two, or set slurm_limits to false"
             )
-
-
-def _limited(queue: QueueDocument) -> list[str]:
-    given = {
-        "guaranteed": queue.guaranteed,
-        "max": queue.max,
-        "maxapplications": queue.max_applications,
-        "limits": queue.limits,
-    }
-    return [name for name, value in given.items() if value]
-
-
-def _unlimited(partition: PartitionDocument) -> PartitionDocument:
-    """Only names and access lists: order, shares and limits are Slurm's, and counted there alone."""
-    return dataclasses.replace(partition, root=_free(partition.root), limits=())
 
 
 def _free(queue: QueueDocument) -> QueueDocument:

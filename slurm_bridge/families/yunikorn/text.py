@@ -47,12 +47,11 @@ def _amount(amount: Mapping[str, int]) -> str:
 def _leaving(one: Mapping[str, Any]) -> str:
     """Workloads that are being evicted, or were, with the queues that they leave."""
     whom = f"{one['for']}  {one['queue']}" if one["for"] else one["why"]
-    there = (f"{_named(victim)} {_STATES[victim['state']]}" for victim in one["victims"])
+    there = []
+    for victim in one["victims"]:
+        named = f"{victim['workload']} ({victim['queue']})" if victim["queue"] else victim["workload"]
+        there.append(f"{named} {_STATES[victim['state']]}")
     return f"{whom}, for {one['seconds']} s: {', '.join(there)}"
-
-
-def _named(victim: Mapping[str, str]) -> str:
-    return f"{victim['workload']} ({victim['queue']})" if victim["queue"] else victim["workload"]
 
 
 def _listed(title: str, entries: Iterable[str]) -> Iterator[str]:

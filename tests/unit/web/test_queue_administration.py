@@ -16,6 +16,7 @@ from slurm_bridge.web.administration import (
     RELOAD,
     VALIDATE,
     AdminBackend,
+    CheckedConfiguration,
     QueueAdministration,
     RefusedConfiguration,
     UnreadableConfiguration,
@@ -56,10 +57,12 @@ class Queues:
     def in_force(self) -> Mapping[str, Any]:
         return {"version": self.version, "since": 1.0, "configuration": "partitions: []"}
 
-    def problems(self, body: bytes) -> Sequence[str]:
+    def check(self, body: bytes) -> CheckedConfiguration:
         if body == b"?":
             raise UnreadableConfiguration("is no YAML")
-        return body.decode().split()
+        words = body.decode().split()
+        odd = tuple(word for word in words if word.startswith("odd"))
+        return CheckedConfiguration(problems=tuple(word for word in words if word not in odd), warnings=odd)
 
 
 class Scene:
@@ -213,6 +216,13 @@ def test_a_dry_run_answers_all_that_is_wrong(
     """What is no YAML is told apart from what is wrong with queues; nothing is loaded."""
     found, said = scene.said(VALIDATE, body=body)
     assert (found, said.get("problems"), scene.read) == (status, problems, 0)
+
+
+@pytest.mark.parametrize(("body", "status"), [(b"odd", 200), (b"odd first", 422)])
+def test_a_dry_run_answers_what_would_be_ignored(scene: Scene, body: bytes, status: int) -> None:
+    """That alone is no error."""
+    found, said = scene.said(VALIDATE, body=body)
+    assert (found, said["warnings"]) == (status, ["odd"])
 
 
 def test_a_body_that_is_too_large_is_not_looked_into(scene: Scene) -> None:

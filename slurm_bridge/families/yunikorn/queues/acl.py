@@ -1,19 +1,19 @@
 """Access control lists: the users that may submit to a queue, and those that may administer it."""
 
 import re
-from collections.abc import Collection, Iterable
+from collections.abc import Collection, Iterator
 from dataclasses import dataclass
-from typing import Protocol
 
 from slurm_bridge.errors import BadConfiguration
+from slurm_bridge.families.yunikorn.queues.config import names
 
 #: Applications whose queue is gone are recovered here; no user may submit to it.
 RECOVERY = "root.@recovery@"
 
 _EVERYBODY = "*"
 _PARTS = 2
-_USER = re.compile(r"[_a-zA-Z][a-zA-Z0-9_.@-]*[$]?")
-_GROUP = re.compile(r"[_a-zA-Z][a-zA-Z0-9_-]*")
+#: By the word for one of them. YuniKorn knows no `:`, which the names of Kubernetes' service accounts have.
+NAMES = {"user": names.USER, "group": re.compile(r"[_a-zA-Z][a-zA-Z0-9:_-]*")}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -29,23 +29,10 @@ class Acl:
         return self.everybody or user in self.users or not self.groups.isdisjoint(groups)
 
 
-class Guarded(Protocol):
-    """A queue with its access control lists."""
-
-    @property
-    def path(self) -> str: ...
-    @property
-    def parent(self) -> "Guarded | None": ...
-    @property
-    def submit_acl(self) -> Acl: ...
-    @property
-    def admin_acl(self) -> Acl: ...
-
-
 def parse(text: str) -> Acl:
     """The list that is written `users groups`, each separated by commas; BadConfiguration where spaces make more of it.
 
-    Names that are none are left out, as YuniKorn does: `*` among others allows no further user.
+    Names that are none are left out, as YuniKorn does: `*` among others allows no further user. See `unreadable`.
     """
     parts = text.split(" ")
     if len(parts) > _PARTS:
@@ -55,29 +42,26 @@ def parse(text: str) -> Acl:
     if _EVERYBODY in (text.strip(), *parts):
         return Acl(everybody=True)
     users, groups = parts if len(parts) == _PARTS else (text, "")
-    return Acl(users=_names(users, _USER), groups=_names(groups, _GROUP))
-
-
-def _names(listed: str, form: re.Pattern[str]) -> frozenset[str]:
-    return frozenset(name for name in listed.split(",") if form.fullmatch(name))
-
-
-def may_submit(queue: Guarded, user: str, groups: Collection[str]) -> bool:
-    """The queue or one above it lets the user submit or administer; no user submits to the recovery queue."""
-    if queue.path == RECOVERY:
-        return False
-    return any(
-        above.submit_acl.allows(user, groups) or above.admin_acl.allows(user, groups) for above in _upward(queue)
+    return Acl(
+        users=frozenset(filter(NAMES["user"].fullmatch, users.split(","))),
+        groups=frozenset(filter(NAMES["group"].fullmatch, groups.split(","))),
     )
 
 
-def may_administer(queue: Guarded, user: str, groups: Collection[str]) -> bool:
-    """The queue or one above it lets the user administer."""
-    return any(above.admin_acl.allows(user, groups) for above in _upward(queue))
+def read(text: str) -> Acl:
+    """The list of a text that passed the checks: spaces around it mean nothing but one before groups."""
+    return parse(_trimmed(text))
 
 
-def _upward(queue: Guarded) -> Iterable[Guarded]:
-    here: Guarded | None = queue
-    while here is not None:
-        yield here
-        here = here.parent
+def unreadable(text: str) -> Iterator[tuple[str, str]]:
+    """The names that `read` leaves out, each after the word for what it would be."""
+    parts = _trimmed(text).split(" ")
+    if len(parts) > _PARTS or _EVERYBODY in parts:
+        return
+    for (word, form), listed in zip(NAMES.items(), parts, strict=False):
+        yield from ((word, name) for name in listed.split(",") if listed and not form.fullmatch(name))
+
+
+def _trimmed(text: str) -> str:
+    fields = text.strip()
+    return f" {fields}" if text.startswith(" ") and " " not in fields else fields

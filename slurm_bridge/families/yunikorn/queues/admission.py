@@ -1,10 +1,11 @@
 """What may enter the committed state: the reason why something may not, "" where it may. Nothing is changed here."""
 
-from collections.abc import Collection, Iterable
+from collections.abc import Iterable
 
 from slurm_bridge.families.yunikorn.queues import amounts, records
 from slurm_bridge.families.yunikorn.queues.amounts import Amount
 from slurm_bridge.families.yunikorn.queues.committed import CommittedPartition
+from slurm_bridge.families.yunikorn.queues.orders import NodePolicy
 from slurm_bridge.families.yunikorn.queues.records import Allocation, AllocationAsk
 
 
@@ -22,9 +23,7 @@ def node_obstacle(node: records.NodeReport, partition: CommittedPartition, other
     return ""
 
 
-def application_obstacle(
-    application: records.Application, partition: CommittedPartition, sorts: Collection[str]
-) -> str:
+def application_obstacle(application: records.Application, partition: CommittedPartition) -> str:
     """Its name is free, and it chooses an order of nodes that there is."""
     name, known = application.name, partition.applications.get(application.name)
     if not name:
@@ -33,8 +32,8 @@ def application_obstacle(
         return f"application {name}: one of this name is still leaving; add it again once its removal is confirmed"
     if known is not None:
         return f"application {name}: is in queue {known.queue.path} already"
-    if application.node_sort and application.node_sort not in sorts:
-        allowed = ", ".join(sorted(sorts))
+    if application.node_sort and application.node_sort not in tuple(NodePolicy):
+        allowed = ", ".join(sorted(NodePolicy))
         return f"application {name}: node sort {application.node_sort!r} is unknown; allowed are {allowed}"
     return ""
 

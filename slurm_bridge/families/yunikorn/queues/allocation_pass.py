@@ -95,7 +95,7 @@ class Passing:
                 continue
             visit = Visit(leaf, room, self._partition)
             for application in leaf.in_order():
-                if application.holding and now > application.refused_until:
+                if application.holders and now > application.refused_until:
                     found = self._from_held(application, visit, now)
                     if found is not None:
                         return found
@@ -194,19 +194,23 @@ class Passing:
         return False
 
     def _tried(self, application: Application, visit: Visit, now: float) -> Iterator[PendingAsk]:
-        """The asks that fit the queue and its user's limits, until too many of them have found no node."""
-        count, met = 0, visit.leaf.obstacles
+        """The asks that fit the queue and its user's limits, until they have found no node too often.
+
+        Every time that something is told of nodes counts as well, so that an application with a single ask pauses, too.
+        """
+        count, news, met = 0, self._partition.news, visit.leaf.obstacles
         allowed = self._partition.limits.room(application.name) if self._partition.limited else None
         for waiting in application.in_order():
             if not visit.fits(waiting):
-                met.does_not_fit(waiting)
+                met.unfit[waiting.size, waiting.ask.required_node] = waiting
             elif allowed is not None and not amounts.fit_in_max_undefined(waiting.total, allowed):
                 met.limited(self._partition.limits.returned)
             elif not (visit.crowded and visit.keeps_back(waiting, now)):
                 yield waiting
                 count += 1
-                if count == visit.backoff:
+                if visit.backoff and count + news - application.tried_since >= visit.backoff:
                     application.not_before = now + visit.leaf.queue.settings.backoff_delay
+                    application.tried_since = news
                     return
 
     def _of_ask(self, waiting: PendingAsk, visit: Visit, now: float) -> Result | None:

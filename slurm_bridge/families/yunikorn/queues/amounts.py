@@ -4,9 +4,8 @@ An amount may be negative. A type that is absent is undefined, which differs fro
 Only `add` changes what it is given.
 """
 
-import itertools
 import math
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 
 Amount = Mapping[str, int]
 Known = Amount | None
@@ -69,11 +68,6 @@ def is_empty(amount: Known) -> bool:
     return not amount or not any(amount.values())
 
 
-def is_larger(left: Known, right: Known) -> bool:
-    """More of one type at least, and less of none."""
-    return is_positive(minus(left, right))
-
-
 def same(left: Known, right: Known) -> bool:
     """Equal by type, where an undefined type counts as 0."""
     return is_empty(minus(left, right))
@@ -110,12 +104,8 @@ def fit_in_score(fit: Known, available: Known) -> float:
     """How badly it exceeds what is available: 0 where it fits, at most 1 more for each type that does not."""
     if available is None:
         return float(len(fit or {}))
-    return math.fsum(_excess(amount, available.get(kind, 0)) for kind, amount in (fit or {}).items() if amount > 0)
-
-
-def _excess(amount: int, available: int) -> float:
-    """The part of a positive amount that is not available."""
-    return 1.0 if available <= 0 else max(0, amount - available) / amount
+    wanted = [(amount, available.get(kind, 0)) for kind, amount in (fit or {}).items() if amount > 0]
+    return math.fsum(1.0 if there <= 0 else max(0, amount - there) / amount for amount, there in wanted)
 
 
 # -- shares ----------------------------------------------------------------------------------------------------------
@@ -123,15 +113,12 @@ def _excess(amount: int, available: int) -> float:
 
 def fair_share(allocated: Known, guaranteed: Known, fair_max: Known) -> float:
     """The largest part that is used of any type's guarantee, or of its fair maximum where there is no guarantee."""
-    return max(_used_parts(allocated or {}, guaranteed or {}, fair_max or {}), default=0.0)
-
-
-def _used_parts(allocated: Amount, guaranteed: Amount, fair_max: Amount) -> Iterable[float]:
-    for kind, amount in allocated.items():
-        entitled = guaranteed.get(kind, fair_max.get(kind))
-        if amount < 0 or entitled is None:
-            continue
-        yield amount / entitled if entitled > 0 else float(amount > 0)
+    own, most, largest = guaranteed or {}, fair_max or {}, 0.0
+    for kind, amount in (allocated or {}).items():
+        entitled = own.get(kind, most.get(kind))
+        if amount >= 0 and entitled is not None:
+            largest = max(largest, amount / entitled if entitled > 0 else float(amount > 0))
+    return largest
 
 
 def shares(resource: Known, total: Known) -> list[float]:
@@ -149,19 +136,8 @@ def shares_of_types(resource: Known, total: Known, types: Collection[str] | None
     return shares({kind: amount for kind, amount in (resource or {}).items() if amount and kind in types}, total)
 
 
-def compare_shares(left: Sequence[float] | None, right: Sequence[float] | None) -> int:
-    """1 where the left one is larger, -1 where the right one is, else 0; both ascending, the largest shares first.
-
-    What one side has beyond the other is compared with nothing, so that further zeros decide nothing.
-    """
-    for one, other in itertools.zip_longest(reversed(left or ()), reversed(right or ()), fillvalue=0):
-        if one != other:
-            return 1 if one > other else -1
-    return 0
-
-
 def share_key(ascending: Sequence[float]) -> tuple[float, ...]:
-    """A key that sorts exactly as `compare_shares` compares.
+    """A key by which usages are compared: the largest shares first, and further zeros decide nothing.
 
     It is the list from its largest share, as if zeros without end followed. Behind the last share that counts stands
     a 0, which a positive share exceeds and a negative one does not reach, and then what exceeds all: if the other side
@@ -172,24 +148,6 @@ def share_key(ascending: Sequence[float]) -> tuple[float, ...]:
         return (*ascending[::-1], *_END)
     last = next((place for place, share in enumerate(ascending) if share), len(ascending))
     return (*reversed(ascending[last:]), *_END)
-
-
-def usage_ratio(left: Known, right: Known, total: Known) -> int:
-    """Which of two usages is the larger part of a total, as `compare_shares` says."""
-    return compare_shares(shares(left, total), shares(right, total))
-
-
-def usage_ratio_types(left: Known, right: Known, total: Known, types: Collection[str] | None) -> int:
-    """As `usage_ratio`, for some types only."""
-    return compare_shares(shares_of_types(left, total, types), shares_of_types(right, total, types))
-
-
-def fairness_ratio(left: Known, right: Known, total: Known) -> float:
-    """The largest share of the left one through that of the right one; 1 where both are nothing."""
-    one, other = (shares(side, total)[-1:] or [0.0] for side in (left, right))
-    if other[0]:
-        return one[0] / other[0]
-    return math.copysign(math.inf, one[0]) if one[0] else 1.0
 
 
 def type_matching(resource: Known, other: Known) -> int:

@@ -67,6 +67,7 @@ class Application:
         "refusals",
         "refused_until",
         "running",
+        "tried_since",
     )
 
     def __init__(self, record: records.Application, queue: Queue, node_sort: str) -> None:
@@ -90,8 +91,10 @@ class Application:
         self.refusals = 0
         #: Nothing is proposed for it until then, because it was refused again.
         self.refused_until = -math.inf
-        #: Set aside until then, because too many of its asks found nothing; what holds nodes is tried all the same.
+        #: Set aside until then, because its asks found nothing too often; what holds nodes is tried all the same.
         self.not_before = -math.inf
+        #: How much had been told of nodes when its tries in vain began to count.
+        self.tried_since = 0
         self.blocked: Blocked = NEVER
 
     @property
@@ -106,11 +109,6 @@ class Application:
     def priority(self) -> int:
         """The highest of its pending asks."""
         return -self._order[0][0] if self._order else priorities.NOTHING
-
-    @property
-    def holding(self) -> bool:
-        """Some of its asks hold nodes."""
-        return self.holders > 0
 
     def in_order(self) -> Iterator[PendingAsk]:
         """Pending asks by priority, then age, then arrival."""
@@ -130,13 +128,10 @@ class Application:
         waiting = self.asks.pop(key, None)
         if waiting is None:
             return None
-        del self._order[self._place(waiting.ask) if self.asks else 0]
+        start = bisect.bisect_left(self._order, (-waiting.ask.priority, waiting.ask.created)) if self.asks else 0
+        del self._order[next(at for at in range(start, len(self._order)) if self._order[at][-1] == key)]
         self.pending = amounts.minus(self.pending, waiting.total)
         return waiting
-
-    def _place(self, ask: AllocationAsk) -> int:
-        start = bisect.bisect_left(self._order, (-ask.priority, ask.created))
-        return next(at for at in range(start, len(self._order)) if self._order[at][-1] == ask.key)
 
     def take(self, allocation: Allocation) -> None:
         """Count what it got."""

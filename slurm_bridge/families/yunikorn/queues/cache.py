@@ -5,38 +5,31 @@ so that nothing new comes of what goes, and is done here once all of them have l
 one by one, each against the state that the one before it has left.
 """
 
-import threading
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable
 from typing import TypeVar
 
-from slurm_bridge.families.yunikorn.queues import commits, ledger
+from slurm_bridge.families.yunikorn.queues import ledger
 from slurm_bridge.families.yunikorn.queues.commits import Committing
-from slurm_bridge.families.yunikorn.queues.events import CacheEvent, CommitEvent, CoreEventQueue, Registered, Told
+from slurm_bridge.families.yunikorn.queues.events import CacheEvent, CommitEvent, CoreEventQueue, Registered
 from slurm_bridge.families.yunikorn.queues.intake import Entering
-from slurm_bridge.families.yunikorn.queues.ledger import Ledger, Post
+from slurm_bridge.families.yunikorn.queues.ledger import Ledger
 from slurm_bridge.families.yunikorn.queues.ports import Clock, Report
 from slurm_bridge.families.yunikorn.queues.registrations import Configuring
 
 E = TypeVar("E")
 
-_LOOK_AROUND = 0.5
-
 
 class CoreCache:
     """One queue for what resource managers send and one for what schedulers do, so that neither waits for the other."""
 
-    def __init__(self, clock: Clock, report: Report, sorts: Collection[str]) -> None:
+    def __init__(self, clock: Clock, report: Report) -> None:
         self.from_managers: CoreEventQueue[CacheEvent] = CoreEventQueue()
         self.from_schedulers: CoreEventQueue[CommitEvent] = CoreEventQueue()
         self.ledger = Ledger(clock)
         self._report = report
         self._configuring = Configuring(self.ledger)
-        self._entering = Entering(self.ledger, self._configuring, sorts)
+        self._entering = Entering(self.ledger, self._configuring)
         self._committing = Committing(self.ledger)
-
-    def connect(self, schedulers: Sequence[Post], tell: Callable[[Told], None]) -> None:
-        """Connects its listeners; once, before the first event."""
-        self.ledger.connect(schedulers, tell)
 
     @property
     def rejected(self) -> tuple[ledger.RejectedApplication, ...]:
@@ -52,20 +45,7 @@ class CoreCache:
     def handle(self) -> None:
         """All events of both queues."""
         self._handle(self.from_managers, self._from_manager)
-        self._handle(self.from_schedulers, self._from_scheduler)
-
-    def serve_managers(self, stop: threading.Event) -> None:
-        """Requests of resource managers, until it is told to stop."""
-        self._serve(stop, self.from_managers, self._from_manager)
-
-    def serve_schedulers(self, stop: threading.Event) -> None:
-        """What schedulers propose and let go, until it is told to stop."""
-        self._serve(stop, self.from_schedulers, self._from_scheduler)
-
-    def _serve(self, stop: threading.Event, queue: CoreEventQueue[E], handle: Callable[[E], None]) -> None:
-        while not stop.is_set():
-            queue.wait(_LOOK_AROUND)
-            self._handle(queue, handle)
+        self._handle(self.from_schedulers, self._committing.handle)
 
     def _handle(self, queue: CoreEventQueue[E], handle: Callable[[E], None]) -> None:
         for event in queue.take():
@@ -80,6 +60,3 @@ class CoreCache:
             self._configuring.register(event)
         else:
             self._entering.update(event.update)
-
-    def _from_scheduler(self, event: CommitEvent) -> None:
-        commits.handle(self._committing, event)

@@ -7,7 +7,6 @@ from slurm_bridge.families.yunikorn.queues.events import (
     Bundle,
     CommitEvent,
     Evicting,
-    HeldElsewhere,
     Leave,
     Leaving,
     NodesHeld,
@@ -27,9 +26,21 @@ class Committing:
         #: Which schedulers have let go of what is to leave.
         self._let_go: dict[Leaving, set[int]] = {}
 
+    def handle(self, event: CommitEvent) -> None:
+        """Whatever a scheduler sends."""
+        match event:
+            case Bundle():
+                self._bundle(event)
+            case Removed():
+                self._removed(event)
+            case Evicting():
+                self._evict(event)
+            case NodesHeld():
+                self._held(event)
+
     # -- proposals ---------------------------------------------------------------------------------------------------
 
-    def bundle(self, bundle: Bundle) -> None:
+    def _bundle(self, bundle: Bundle) -> None:
         """Each proposal is accepted or refused for itself; the scheduler is told which, the others what they count."""
         partition, telling = self._current(bundle), Telling()
         for allocation in bundle.proposals:
@@ -37,7 +48,7 @@ class Committing:
             refused = partition.obstacle(allocation) if partition else gone
             if partition is not None and not refused:
                 partition.commit(allocation)
-                telling.allocate(allocation)
+                telling.new.append(allocation)
             self._answer(bundle, allocation, refused)
         if partition is not None:
             self._ledger.tell(partition.origin.rm, telling)
@@ -60,7 +71,7 @@ class Committing:
 
     # -- preemption --------------------------------------------------------------------------------------------------
 
-    def evict(self, event: Evicting) -> None:
+    def _evict(self, event: Evicting) -> None:
         """The resource manager is asked; a victim that is gone, or was asked for already, is left out.
 
         Nothing is evicted for an asker that waits no longer.
@@ -74,21 +85,21 @@ class Committing:
                 if not partition.is_to_go(eviction.victim):
                     self._ledger.broadcast(ToGo(partition=partition.name, id=eviction.victim, spared=True))
             elif partition.evict(eviction.victim):
-                telling.evict(eviction)
+                telling.evictions.append(eviction)
                 self._ledger.broadcast(
                     ToGo(partition=partition.name, id=eviction.victim, ask=ask, nodes=eviction.nodes)
                 )
         self._ledger.tell(partition.origin.rm, telling)
 
-    def held(self, event: NodesHeld) -> None:
+    def _held(self, event: NodesHeld) -> None:
         """Schedulers leave out what another one holds."""
         for number, post in enumerate(self._ledger.schedulers):
             if number != event.by:
-                post(HeldElsewhere(partition=event.partition, by=event.by, nodes=event.nodes))
+                post(event)
 
     # -- what goes ---------------------------------------------------------------------------------------------------
 
-    def removed(self, event: Removed) -> None:
+    def _removed(self, event: Removed) -> None:
         """Once every scheduler has let go of it, it goes from here, and the resource manager is told."""
         done = self._let_go.setdefault(event.leaving, set())
         done.add(event.by)
@@ -145,16 +156,3 @@ _GO: Mapping[Leave, Callable[[CommittedPartition, Leaving, Telling], None]] = {
     Leave.ALLOCATION: _allocation,
     Leave.NODE: _node,
 }
-
-
-def handle(committing: Committing, event: CommitEvent) -> None:
-    """Whatever a scheduler sends."""
-    match event:
-        case Bundle():
-            committing.bundle(event)
-        case Removed():
-            committing.removed(event)
-        case Evicting():
-            committing.evict(event)
-        case NodesHeld():
-            committing.held(event)

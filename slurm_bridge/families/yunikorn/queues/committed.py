@@ -15,7 +15,6 @@ from slurm_bridge.families.yunikorn.queues import (
     partition_names,
     records,
     tree,
-    wait_reasons,
 )
 from slurm_bridge.families.yunikorn.queues.amounts import Amount, Known
 from slurm_bridge.families.yunikorn.queues.config import documents, reload, tree_builder
@@ -184,8 +183,8 @@ class CommittedPartition:
                 return f"node {name} is not schedulable any more"
             free = self._free(node)
             if not amounts.fit_in(applications.of_members(allocation.ask, members), free):
-                wanted = f"{members} x {wait_reasons.said(allocation.ask.resource)}"
-                return f"node {name} has {wait_reasons.said(free)} left; {wanted} are asked for"
+                wanted = f"{members} x {_said(allocation.ask.resource)}"
+                return f"node {name} has {_said(free)} left; {wanted} are asked for"
         return ""
 
     def _free(self, node: CommittedNode) -> Amount:
@@ -199,9 +198,9 @@ class CommittedPartition:
             return f"queue {queue.path} is stopped"
         room = tree.headroom(queue)
         if not amounts.fit_in_max_undefined(amount, room):
-            left, asked = wait_reasons.said(room or {}), wait_reasons.said(amount)
+            left, asked = _said(room or {}), _said(amount)
             return f"queue {queue.path} may have {left} more; {asked} are asked for"
-        if not application.running and not tree.can_run(queue, name):
+        if not application.running and not tree.can_run(queue):
             return f"queue {queue.path}, or one above it, runs as many applications as it may"
         refused = None if application.running else self.limits.may_start(name)
         refused = refused or self.limits.refusal(name, amount)
@@ -217,7 +216,7 @@ class CommittedPartition:
         self.limits.allocate(ask.application, amount)
         if not application.running:
             application.running = True
-            application.queue.start(ask.application)
+            application.queue.start()
             self.limits.start(ask.application)
         for name in allocation.nodes:
             node = self.nodes[name]
@@ -274,3 +273,8 @@ class CommittedPartition:
         """It is being evicted, and still there."""
         application = self.applications.get(allocation_id.application)
         return application is not None and allocation_id.key in application.preempting
+
+
+def _said(amount: Amount) -> str:
+    """Amounts as people read them."""
+    return ", ".join(f"{kind} {one}" for kind, one in sorted(amount.items())) or "nothing"

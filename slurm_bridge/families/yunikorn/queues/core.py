@@ -3,29 +3,21 @@
     resource manager ─ request ─► proxy ─► cache ─► scheduler
                      ◄─ news ──── proxy ◄─ cache ◄─ proposals, and what has left the scheduler
 
-Every arrow is a queue of events. In production each end has its thread; a test handles them one after the other.
+Every arrow is a queue of events: any thread may put one in, and one thread at a time handles them all.
 """
 
-import threading
-from collections.abc import Callable, Mapping
-
-from slurm_bridge.families.yunikorn.queues import nodes
 from slurm_bridge.families.yunikorn.queues.cache import CoreCache
 from slurm_bridge.families.yunikorn.queues.lane import Lane, Setting
-from slurm_bridge.families.yunikorn.queues.nodes import NodeSort
+from slurm_bridge.families.yunikorn.queues.partition import AllocationRules
 from slurm_bridge.families.yunikorn.queues.plans import Preemptor
 from slurm_bridge.families.yunikorn.queues.ports import Callback, Clock, Report
 from slurm_bridge.families.yunikorn.queues.proxy import Proxy
 from slurm_bridge.families.yunikorn.queues.records import Registration, Update
-from slurm_bridge.families.yunikorn.queues.rules import AllocationRules
 from slurm_bridge.families.yunikorn.queues.scheduler import Scheduler
-
-#: A thread's life, until the event is set.
-Target = Callable[[threading.Event], None]
 
 
 class QueueCore:
-    """All parts, put together. `sorts` are orders of nodes beside those that are built in.
+    """All parts, put together.
 
     With several schedulers each has its own state, and serves its own part of the applications: they propose at the
     same time, and where two want the same room the cache refuses one. `preemptor` plans in every partition, in
@@ -38,19 +30,15 @@ class QueueCore:
         report: Report,
         *,
         rules: AllocationRules | None = None,
-        sorts: Mapping[str, NodeSort] | None = None,
         preemptor: Preemptor | None = None,
         schedulers: int = 1,
     ) -> None:
-        extra = dict(sorts or {})
-        self.schedulers: tuple[Scheduler, ...] = ()
-        self.cache = CoreCache(clock, report, {*nodes.sorts(), *extra})
+        self.cache = CoreCache(clock, report)
         self._proxy = Proxy(self.cache.from_managers.put, report)
         self.schedulers = tuple(
             Scheduler(
                 Setting(
                     clock=clock,
-                    sorts=extra,
                     rules=rules or AllocationRules(),
                     send=self.cache.from_schedulers.put,
                     predicate=self._proxy.predicate,
@@ -62,7 +50,7 @@ class QueueCore:
             )
             for number in range(schedulers)
         )
-        self.cache.connect([one.events.put for one in self.schedulers], self._proxy.events.put)
+        self.cache.ledger.connect([one.events.put for one in self.schedulers], self._proxy.events.put)
 
     # -- the two entries ---------------------------------------------------------------------------------------------
 
@@ -74,19 +62,7 @@ class QueueCore:
         """Take note of the request; what comes of it, the callback hears. NotFound for an unknown manager."""
         self._proxy.update(request)
 
-    # -- with threads ------------------------------------------------------------------------------------------------
-
-    def tasks(self) -> tuple[tuple[str, Target], ...]:
-        """The threads that the core needs, by name; those of partitions and managers come and go with them."""
-        schedulers = ((f"queues scheduler {number}", one.serve) for number, one in enumerate(self.schedulers))
-        return (
-            ("queues proxy", self._proxy.serve),
-            ("queues cache: managers", self.cache.serve_managers),
-            ("queues cache: schedulers", self.cache.serve_schedulers),
-            *schedulers,
-        )
-
-    # -- without threads ---------------------------------------------------------------------------------------------
+    # -- work --------------------------------------------------------------------------------------------------------
 
     def lanes(self) -> tuple[Lane, ...]:
         """The part of every scheduler in every partition."""
@@ -112,5 +88,4 @@ class QueueCore:
         self.cache.handle()
         for scheduler in self.schedulers:
             scheduler.handle()
-        self._proxy.route()
         self._proxy.deliver()

@@ -18,7 +18,7 @@ from slurm_bridge.families.yunikorn.queues.flights import Flight
 from slurm_bridge.families.yunikorn.queues.partition import QueuePartition
 from slurm_bridge.families.yunikorn.queues.preemptors import crowded
 from slurm_bridge.families.yunikorn.queues.preemptors.balance import Balance
-from slurm_bridge.families.yunikorn.queues.tree import Queue, upward
+from slurm_bridge.families.yunikorn.queues.tree import Queue
 
 
 def size(partition: QueuePartition) -> Known:
@@ -48,7 +48,7 @@ def keeps_back(partition: QueuePartition, waiting: PendingAsk, leaf: Queue, now:
 
 
 def _is_owed(partition: QueuePartition, waiting: PendingAsk, leaf: Queue, short: Amount, now: float) -> bool:
-    if not waiting.ask.allow_preempt_other or not any(queue.guaranteed for queue in upward(leaf)):
+    if not waiting.ask.allow_preempt_other or not any(queue.guaranteed for queue in leaf.lineage):
         return False
     believed = partition.vain and partition.vain.get(kind(partition, waiting), now) > now
     return not believed and crowded.is_owed(promised(partition, leaf), leaf, waiting.total, short)

@@ -3,14 +3,13 @@
 to the cache, from resource managers    Registered, Updated
 to the cache, from the scheduler        Bundle, Removed, Evicting, Held
 to the scheduler                        Configured, Dropped, Put, Added, Asked, Standing, Leaving, Answer, ToGo,
-                                        HeldElsewhere, Started
+                                        Held, Started
 to the proxy                            Told
 """
 
 import collections
 import dataclasses
 import enum
-import threading
 from typing import Generic, TypeVar
 
 from slurm_bridge.families.yunikorn.queues import records
@@ -155,15 +154,6 @@ class ToGo:
     nodes: tuple[str, ...] = ()
 
 
-@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
-class HeldElsewhere:
-    """Another scheduler keeps these nodes, and no others."""
-
-    partition: str
-    by: int
-    nodes: frozenset[str]
-
-
 # -- to the cache, from the scheduler --------------------------------------------------------------------------------
 
 
@@ -196,7 +186,7 @@ class Evicting:
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
 class NodesHeld:
-    """A scheduler keeps these nodes, and no others."""
+    """A scheduler keeps these nodes, and no others; the cache tells all others the same."""
 
     partition: str
     by: int
@@ -227,7 +217,7 @@ SchedulerEvent = (
     | Leaving
     | ProposalAnswer
     | ToGo
-    | HeldElsewhere
+    | NodesHeld
     | Started
 )
 
@@ -236,27 +226,11 @@ class CoreEventQueue(Generic[E]):
     """Events in order, from any thread, for one that handles them."""
 
     def __init__(self) -> None:
-        self._changed = threading.Condition()
         self._events: collections.deque[E] = collections.deque()
-        self._woken = False
-        self._waiting = 0
+        self.put = self._events.append
 
     def __len__(self) -> int:
         return len(self._events)
-
-    def put(self, event: E) -> None:
-        """Append it."""
-        self._events.append(event)
-        # A thread that is about to wait says so before its last look: it sees the event, or is seen here.
-        if self._waiting:
-            with self._changed:
-                self._changed.notify()
-
-    def wake(self) -> None:
-        """Waiting threads go on, even without an event."""
-        with self._changed:
-            self._woken = True
-            self._changed.notify()
 
     def take(self) -> tuple[E, ...]:
         """All that there is now; what is appended meanwhile stays for the next time. One at a time takes."""
@@ -265,13 +239,3 @@ class CoreEventQueue(Generic[E]):
         if count > 1:
             return tuple([events.popleft() for _ in range(count)])
         return (events.popleft(),) if count else ()
-
-    def wait(self, seconds: float) -> None:
-        """Until there is something, `wake` is called, or so much time has passed."""
-        with self._changed:
-            self._waiting += 1
-            try:
-                self._changed.wait_for(lambda: self._events or self._woken, seconds)
-            finally:
-                self._waiting -= 1
-            self._woken = False

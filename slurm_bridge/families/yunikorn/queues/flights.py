@@ -33,7 +33,7 @@ class Flight:
         """From now on so much, as far as it was promised."""
         kept = {kind: min(most, max(0, amount.get(kind, 0))) for kind, most in self.total.items()}
         change = amounts.minus(kept, self.kept)
-        for queue in tree.upward(self.queue):
+        for queue in self.queue.lineage:
             amounts.add(queue.promised, change)
         self.kept = kept
 

@@ -1,7 +1,5 @@
 """The cache and requests of resource managers: what comes in is checked and kept, what goes is passed on."""
 
-from collections.abc import Collection
-
 from slurm_bridge.families.yunikorn.queues import admission, events, node_search, partition_names, placement, records
 from slurm_bridge.families.yunikorn.queues.committed import Application, CommittedPartition
 from slurm_bridge.families.yunikorn.queues.events import Leave
@@ -28,12 +26,11 @@ _GANG = {
 
 
 class Entering:
-    """Under the lock of the ledger; `sorts` are the orders of nodes that there are."""
+    """Under the lock of the ledger."""
 
-    def __init__(self, ledger: Ledger, configuring: Configuring, sorts: Collection[str]) -> None:
+    def __init__(self, ledger: Ledger, configuring: Configuring) -> None:
         self._ledger = ledger
         self._configuring = configuring
-        self._sorts = sorts
 
     def update(self, update: Update) -> None:
         """All of a request; what it comes to is told at once, what has to leave the scheduler first is told later."""
@@ -95,7 +92,7 @@ class Entering:
 
     def _placed(self, partition: CommittedPartition, application: records.Application) -> Queue | str:
         """Its queue, or why it cannot enter."""
-        obstacle = admission.application_obstacle(application, partition, self._sorts)
+        obstacle = admission.application_obstacle(application, partition)
         if obstacle:
             return obstacle
         candidate = placement.ApplicationCandidate(

@@ -1,16 +1,15 @@
 """One scheduler's part in one partition: its events, its passes, and what it proposes.
 
-Each lane has its own lock and its own thread: a pass that is slow or fails holds up no other partition. What a pass
-gives counts here at once, so that the next step knows of it, and is proposed; the answer leaves it or takes it back.
+What a pass gives counts here at once, so that the next step knows of it, and is proposed; the answer leaves it or takes
+it back.
 """
 
 import dataclasses
 import math
-import threading
 import zlib
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 
-from slurm_bridge.families.yunikorn.queues import events, nodes, plan_execution, records, rules
+from slurm_bridge.families.yunikorn.queues import events, nodes, plans, records
 from slurm_bridge.families.yunikorn.queues.allocation_pass import Allocated, Passing
 from slurm_bridge.families.yunikorn.queues.applications import PendingAsk
 from slurm_bridge.families.yunikorn.queues.config import documents, reload, tree_builder
@@ -22,24 +21,20 @@ from slurm_bridge.families.yunikorn.queues.events import (
     ProposalAnswer,
     SchedulerEvent,
 )
-from slurm_bridge.families.yunikorn.queues.nodes import NodeSort, PartitionNode
-from slurm_bridge.families.yunikorn.queues.partition import QueuePartition
+from slurm_bridge.families.yunikorn.queues.nodes import PartitionNode
+from slurm_bridge.families.yunikorn.queues.orders import NodePolicy
+from slurm_bridge.families.yunikorn.queues.partition import AllocationRules, QueuePartition
 from slurm_bridge.families.yunikorn.queues.plans import PreemptionPlan, Preemptor
 from slurm_bridge.families.yunikorn.queues.ports import Clock, Report
 from slurm_bridge.families.yunikorn.queues.preemption import PartitionPreemption
 from slurm_bridge.families.yunikorn.queues.records import Allocation, AskId, FitQuestion, Origin
-from slurm_bridge.families.yunikorn.queues.rules import AllocationRules
-from slurm_bridge.families.yunikorn.queues.tree import Queue, find
+from slurm_bridge.families.yunikorn.queues.tree import find
 from slurm_bridge.runtime import backoff
 
 #: So many results one pass gives at most, before it listens again.
 MOST_RESULTS = 1_000
-#: A pass that failed is tried again after so many seconds.
-_AFTER_FAILURE = 1.0
 #: An application that is refused again and again is asked for less and less often, at last every so many seconds.
 _LONGEST_PAUSE = 32.0
-#: Without any event a pass looks whether time alone has changed something, and whether it is to stop.
-_LOOK_AROUND = 0.5
 
 #: Whether a node may take the ask: the question of the partition of a resource manager, "" or the reason.
 Predicate = Callable[[str, FitQuestion], str]
@@ -50,7 +45,6 @@ class Setting:
     """What all lanes of a scheduler share. `number` is the scheduler's, of so many in `schedulers`."""
 
     clock: Clock
-    sorts: Mapping[str, NodeSort]
     rules: AllocationRules
     send: Callable[[CommitEvent], None]
     predicate: Predicate
@@ -66,14 +60,11 @@ class Lane:
     def __init__(self, name: str, origin: Origin, settings: documents.PartitionDocument, setting: Setting) -> None:
         self.name = name
         self.origin = origin
-        #: Held while events are handled and during a pass; a reader of `partition` takes it.
-        self.lock = threading.RLock()
         self.inbox: CoreEventQueue[SchedulerEvent] = CoreEventQueue()
         self._setting = setting
         self._plan = tree_builder.plan(settings)
-        self.partition = QueuePartition(
-            tree_builder.build(self._plan), self._sorts(settings), self._rules(settings), settings.root
-        )
+        sorts = nodes.sorts(settings.node_sort.weights)
+        self.partition = QueuePartition(tree_builder.build(self._plan), sorts, self._rules(settings), settings.root)
         self._preemption = PartitionPreemption(settings.preemption, self._would_do)
         self._passing = Passing(self.partition, self._may if origin.predicates else None)
         #: Proposed and not answered; the ask that is to wait if it is refused.
@@ -86,17 +77,15 @@ class Lane:
 
     def handle(self) -> None:
         """All that has come in. An event that fails is reported, and the others are handled."""
-        with self.lock:
-            for event in self.inbox.take():
-                self.settled = self.settled and self._is_expected(event)
-                try:
-                    self._handle(event)
-                except Exception as error:  # noqa: BLE001 - one event must not take the partition with it
-                    self._setting.report(f"partition {self.name}: {type(event).__name__}", error)
-
-    def _is_expected(self, event: SchedulerEvent) -> bool:
-        """What was proposed here stands, as it has counted since: no further pass comes to anything by that."""
-        return isinstance(event, ProposalAnswer) and event.by == self._setting.number and not event.refused
+        mine = self._setting.number
+        for event in self.inbox.take():
+            # What was proposed here and stands has counted since: no further pass comes to anything by that.
+            expected = isinstance(event, ProposalAnswer) and event.by == mine and not event.refused
+            self.settled = self.settled and expected
+            try:
+                self._handle(event)
+            except Exception as error:  # noqa: BLE001 - one event must not take the partition with it
+                self._setting.report(f"partition {self.name}: {type(event).__name__}", error)
 
     def _handle(self, event: SchedulerEvent) -> None:
         match event:
@@ -105,7 +94,9 @@ class Lane:
             case events.NodePut():
                 self.partition.put_node(event.node)
             case events.Added():
-                self.partition.add_application(event.application, self._leaf(event.queue))
+                root = self.partition.root
+                leaf = find(root, event.queue) or tree_builder.create(root, self._plan, event.queue)
+                self.partition.add_application(event.application, leaf)
             case events.AskAccepted():
                 self._ask(event.ask)
             case events.StandingAllocation():
@@ -116,7 +107,7 @@ class Lane:
                 self._answered(event)
             case events.ToGo() | events.Started():
                 self._heard_of(event)
-            case events.HeldElsewhere():
+            case events.NodesHeld():
                 self._leave_out(event)
 
     def _heard_of(self, event: events.ToGo | events.Started) -> None:
@@ -125,7 +116,7 @@ class Lane:
             self.partition.standing.start(event.id)
         else:
             is_mine = event.ask is not None and self._is_mine(event.ask.application)
-            plan_execution.follow(self.partition, event, self._setting.clock.wall(), is_mine=is_mine)
+            plans.follow(self.partition, event, self._setting.clock.wall(), is_mine=is_mine)
 
     def _configure(self, settings: documents.PartitionDocument) -> None:
         self._plan = tree_builder.plan(settings)
@@ -133,19 +124,18 @@ class Lane:
         changes, gone = reload.reload(self.partition.root, self._plan, busy)
         for queue in gone:
             self.partition.forget(queue)
-        self.partition.follow(self._rules(settings), self._sorts(settings), settings.root)
+        self.partition.follow(self._rules(settings), nodes.sorts(settings.node_sort.weights), settings.root)
         lowered = [one for path in changes.lowered if (one := find(self.partition.root, path)) is not None]
         self._preemption.follow(settings.preemption, lowered, self._setting.clock.wall())
 
     def _rules(self, settings: documents.PartitionDocument) -> AllocationRules:
-        return rules.configured(self._setting.rules, settings, self.origin, plans=self._setting.preemptor is None)
-
-    def _sorts(self, settings: documents.PartitionDocument) -> Mapping[str, NodeSort]:
-        """The orders that are built in, with the partition's weights, and the others."""
-        return {**nodes.sorts(settings.node_sort.weights or None), **self._setting.sorts}
-
-    def _leaf(self, path: str) -> Queue:
-        return find(self.partition.root, path) or tree_builder.create(self.partition.root, self._plan, path)
+        return dataclasses.replace(
+            self._setting.rules,
+            mode=self.origin.mode,
+            node_sort=settings.node_sort.policy or NodePolicy.FAIR.value,
+            preempts=settings.preemption.enabled and self._setting.preemptor is None,
+            alike=not self.origin.predicates,
+        )
 
     def _ask(self, ask: records.AllocationAsk) -> None:
         """Asks of the other schedulers' applications are theirs. One that is proposed is not proposed a second time.
@@ -207,7 +197,7 @@ class Lane:
                 self._flying[one] = None
         self._setting.send(events.Removed(by=self._setting.number, leaving=leaving))
 
-    def _leave_out(self, event: events.HeldElsewhere) -> None:
+    def _leave_out(self, event: events.NodesHeld) -> None:
         """Nodes of other schedulers are no candidates; where two hold the same one, the first scheduler keeps it."""
         for node in self.partition.nodes:
             node.elsewhere.discard(event.by)
@@ -221,25 +211,24 @@ class Lane:
 
     def run(self, most: int = MOST_RESULTS) -> int:
         """One pass; the number of its results. What was decided before it fails is proposed all the same."""
-        with self.lock:
-            now, self.settled = self._setting.clock.wall(), False
-            proposals: list[Allocation] = []
-            try:
-                count = self._steps(proposals, most, now)
-            finally:
-                self._tell_held()
-                if proposals:
-                    bundle = events.Bundle(
-                        partition=self.name,
-                        incarnation=self.origin.incarnation,
-                        by=self._setting.number,
-                        proposals=tuple(proposals),
-                    )
-                    self._setting.send(bundle)
-            # What was just proposed may have to go: the cache has to know it before.
-            followed = self._preempt(now) if count < most else 0
-            self.settled = count < most and not followed
-            return count + followed
+        now, self.settled = self._setting.clock.wall(), False
+        proposals: list[Allocation] = []
+        try:
+            count = self._steps(proposals, most, now)
+        finally:
+            self._tell_held()
+            if proposals:
+                bundle = events.Bundle(
+                    partition=self.name,
+                    incarnation=self.origin.incarnation,
+                    by=self._setting.number,
+                    proposals=tuple(proposals),
+                )
+                self._setting.send(bundle)
+        # What was just proposed may have to go: the cache has to know it before.
+        followed = self._preempt(now) if count < most else 0
+        self.settled = count < most and not followed
+        return count + followed
 
     def _steps(self, proposals: list[Allocation], most: int, now: float) -> int:
         for count in range(most):
@@ -274,7 +263,7 @@ class Lane:
         return landed + planned + self.partition.grown - before
 
     def _carry_out(self, plan: PreemptionPlan, now: float) -> bool:
-        evictions = plan_execution.carry_out(self.partition, plan, now)
+        evictions = plans.carry_out(self.partition, plan, now)
         if not evictions:
             return False
         self._tell_held()
@@ -288,19 +277,3 @@ class Lane:
             return True
         question = FitQuestion(ask=waiting.ask, node=node, reserving=True, preempting=True, without=without)
         return not self._setting.predicate(self.origin.rm, question)
-
-    # -- life --------------------------------------------------------------------------------------------------------
-
-    def serve(self, stop: threading.Event) -> None:
-        """Events and passes, until it is told to stop; a pass that fails is reported and tried again later."""
-        while not stop.is_set():
-            self.inbox.wait(_LOOK_AROUND)
-            self.handle()
-            try:
-                more = not stop.is_set() and self.run() == MOST_RESULTS
-            except Exception as error:  # noqa: BLE001 - whatever fails here, the other partitions go on
-                self._setting.report(f"partition {self.name}: pass", error)
-                self._setting.clock.wait(stop, _AFTER_FAILURE)
-            else:
-                if more:
-                    self.inbox.wake()

@@ -23,6 +23,7 @@ class Obstacles:
     __slots__ = ("limits", "other", "start", "unfit", "vain")
 
     def __init__(self) -> None:
+        #: There is not as much left as they ask for.
         self.unfit: dict[tuple[Size, str], PendingAsk] = {}
         #: What was searched for in vain, and whether a node to hold was, too.
         self.vain: dict[Size, bool] = {}
@@ -35,10 +36,6 @@ class Obstacles:
         """Limits refuse it to an ask. One that was stopped before may get what they have given back since."""
         if self.limits is None:
             self.limits = returned
-
-    def does_not_fit(self, waiting: PendingAsk) -> None:
-        """There is not as much left as it asks for."""
-        self.unfit[waiting.size, waiting.ask.required_node] = waiting
 
     def in_vain(self, size: Size, *, reserving: bool) -> None:
         """No node has room for it, and none may be kept for it where it would."""

@@ -49,13 +49,13 @@ class Telling:
     def __init__(self) -> None:
         self._accepted: list[Accepted] = []
         self._rejected: list[Rejected] = []
-        self._new: list[Allocation] = []
+        self.new: list[Allocation] = []
         self._released: list[Released] = []
-        self._evictions: list[Eviction] = []
+        self.evictions: list[Eviction] = []
 
     def __bool__(self) -> bool:
         """There is something to tell."""
-        return bool(self._accepted or self._rejected or self._new or self._released or self._evictions)
+        return bool(self._accepted or self._rejected or self.new or self._released or self.evictions)
 
     def accept(self, subject: AnswerSubject, queue: str = "") -> None:
         """It is part of the state now."""
@@ -67,10 +67,6 @@ class Telling:
         self._rejected.append(rejected)
         return rejected
 
-    def allocate(self, allocation: Allocation) -> None:
-        """It is committed."""
-        self._new.append(allocation)
-
     def release(self, subject: AnswerSubject, why: Why) -> None:
         """It is no longer part of the state."""
         self._released.append(Released(subject=subject, why=why))
@@ -81,18 +77,14 @@ class Telling:
         subject = AnswerSubject(thing=Thing.ALLOCATION, partition=partition, name=ask.application, key=ask.key)
         self._released.append(Released(subject=subject, why=why, nodes=nodes or allocation.nodes))
 
-    def evict(self, eviction: Eviction) -> None:
-        """Victims are to be evicted."""
-        self._evictions.append(eviction)
-
     def news(self) -> News:
         """All of it, frozen."""
         return News(
             accepted=tuple(self._accepted),
             rejected=tuple(self._rejected),
-            new=tuple(self._new),
+            new=tuple(self.new),
             released=tuple(self._released),
-            evictions=tuple(self._evictions),
+            evictions=tuple(self.evictions),
         )
 
 
@@ -109,12 +101,12 @@ class Ledger:
         self.managers: dict[str, Manager] = {}
         self.rejected: collections.deque[RejectedApplication] = collections.deque(maxlen=REMEMBERED)
         self.schedulers: tuple[Post, ...] = ()
-        self._tell: Callable[[Told], None] = _nobody
+        self._tell: Callable[[Told], None]
         self._leavings = itertools.count()
         self._clock = clock
 
     def connect(self, schedulers: Sequence[Post], tell: Callable[[Told], None]) -> None:
-        """Connects its listeners."""
+        """Connects its listeners; once, before the first event."""
         self.schedulers = tuple(schedulers)
         self._tell = tell
 
@@ -151,7 +143,3 @@ class Ledger:
     def remember(self, rm: str, rejected: Rejected) -> None:
         """Keep it to be shown, as one of the last ones."""
         self.rejected.append(RejectedApplication(at=self._clock.wall(), rm=rm, rejected=rejected))
-
-
-def _nobody(_told: Told) -> None:
-    """No listener is connected yet, and no event comes before one is."""

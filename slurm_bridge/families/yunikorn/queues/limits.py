@@ -191,7 +191,17 @@ class MeasuredLimits:
     def used(self) -> tuple[Used, ...]:
         """What every user and group has in every queue, sorted by queue."""
         found = self._usages.values() if self._limits else self._counted()
-        return tuple(map(_shown, sorted(found, key=lambda usage: (usage.queue, usage.subject))))
+        return tuple(
+            Used(
+                queue=usage.queue,
+                subject=usage.subject,
+                allocated=dict(usage.allocated),
+                applications=len(usage.applications),
+                max_resources=usage.limit.max_resources if usage.limit else None,
+                max_applications=usage.limit.max_applications if usage.limit else 0,
+            )
+            for usage in sorted(found, key=lambda usage: (usage.queue, usage.subject))
+        )
 
     def _counted(self) -> Iterable[_Usage]:
         """What users have, where no limit measures them; then no user counts for a group."""
@@ -211,7 +221,9 @@ class MeasuredLimits:
             member.usages = member.limited = ()
             return
         paths = _upward(member.queue)
-        group = self._group(member, paths)
+        listed = [name for path in paths for limit in self._limits.get(path, ()) for name in limit.groups]
+        own = (name for name in listed if name in member.groups)
+        group = next(own, WILDCARD if WILDCARD in listed else "")
         users = [self._usage(path, _USERS, member.user) for path in paths]
         groups = [self._usage(path, _GROUPS, group) for path in paths] if group else []
         member.usages = (*users, *groups)
@@ -232,12 +244,6 @@ class MeasuredLimits:
             return None
         named = (limit for wanted in (name, WILDCARD) for limit in limits if wanted in _names(limit, kind))
         return next(named, None)
-
-    def _group(self, member: _Member, paths: Iterable[str]) -> str:
-        """The group for which it counts, "" for none."""
-        listed = [name for path in paths for limit in self._limits.get(path, ()) for name in limit.groups]
-        own = (name for name in listed if name in member.groups)
-        return next(own, WILDCARD if WILDCARD in listed else "")
 
 
 def _names(limit: documents.Limit, kind: str) -> tuple[str, ...]:
@@ -274,14 +280,3 @@ def _refused(usage: _Usage, words: str) -> LimitRefusal:
 
 def _said(kind: str, amount: int) -> str:
     return f"{amount}m" if kind == VCORE else str(amount)
-
-
-def _shown(usage: _Usage) -> Used:
-    return Used(
-        queue=usage.queue,
-        subject=usage.subject,
-        allocated=dict(usage.allocated),
-        applications=len(usage.applications),
-        max_resources=usage.limit.max_resources if usage.limit else None,
-        max_applications=usage.limit.max_applications if usage.limit else 0,
-    )

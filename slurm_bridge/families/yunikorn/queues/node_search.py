@@ -10,7 +10,7 @@ from slurm_bridge.families.yunikorn.queues.amounts import Amount, Known
 from slurm_bridge.families.yunikorn.queues.applications import PendingAsk
 from slurm_bridge.families.yunikorn.queues.nodes import PartitionNode
 from slurm_bridge.families.yunikorn.queues.settings import SortPolicy
-from slurm_bridge.families.yunikorn.queues.tree import Queue, upward
+from slurm_bridge.families.yunikorn.queues.tree import Queue
 
 #: Whether a member may run on the node, for reasons other than room; the flag: it is only to be kept.
 May = Callable[[PendingAsk, PartitionNode, bool], bool]
@@ -130,7 +130,7 @@ def gang_obstacle(queue: Queue, placeholders: Known) -> str:
     if queue.sort_policy is not SortPolicy.FIFO:
         return UNSUPPORTED_SORT
     most: Known = None
-    for above in upward(queue):
+    for above in queue.lineage:
         if above.parent is not None:
             most = amounts.smaller(most, above.max)
     return "" if amounts.fit_in_max_undefined(placeholders, most) else LARGER_THAN_MAX

@@ -19,11 +19,7 @@ NodeSort = Callable[[Amount, Amount], float]
 
 def sorts(weights: Mapping[str, float] | None = None) -> Mapping[str, NodeSort]:
     """The orders that are built in, by name."""
-    return {policy.value: functools.partial(_scored, policy, weights) for policy in NodePolicy}
-
-
-def _scored(policy: NodePolicy, weights: Mapping[str, float] | None, capacity: Amount, allocated: Amount) -> float:
-    return orders.node_score(capacity, allocated, policy, weights)
+    return {policy.value: functools.partial(orders.node_score, policy=policy, weights=weights) for policy in NodePolicy}
 
 
 class PartitionNode:

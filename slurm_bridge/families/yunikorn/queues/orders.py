@@ -55,17 +55,16 @@ def _first(pair: tuple[tuple[float, float], Queue]) -> tuple[float, float]:
 def _rank(parent: Queue, child: Queue) -> tuple[float, float] | None:
     """What sorts a child before what it has pending; None where nothing of it is served."""
     if child.rank is None or child.rank[0] != child.changes:
-        served = child.state is not State.STOPPED and amounts.is_positive(child.pending)
-        child.rank = child.changes, _ranked(parent, child) if served else None
+        rank: tuple[float, float] | None = None
+        if child.state is not State.STOPPED and amounts.is_positive(child.pending):
+            priority = -child.priority
+            if parent.sort_policy is SortPolicy.FIFO:
+                rank = (priority, 0) if parent.priority_sorting else (0, 0)
+            else:
+                share = amounts.fair_share(child.allocated, child.guaranteed, child.fair_max)
+                rank = (priority, share) if parent.priority_sorting else (share, priority)
+        child.rank = child.changes, rank
     return child.rank[1]
-
-
-def _ranked(parent: Queue, child: Queue) -> tuple[float, float]:
-    priority = -child.priority
-    if parent.sort_policy is SortPolicy.FIFO:
-        return (priority, 0) if parent.priority_sorting else (0, 0)
-    share = amounts.fair_share(child.allocated, child.guaranteed, child.fair_max)
-    return (priority, share) if parent.priority_sorting else (share, priority)
 
 
 def _larger_pending_first(tied: list[Queue]) -> list[Queue]:
@@ -73,14 +72,10 @@ def _larger_pending_first(tied: list[Queue]) -> list[Queue]:
 
     Mostly one has at least as much of every type as the next: then the sum tells, which is far cheaper.
     """
-    by_sum = sorted(tied, key=_pending_sum, reverse=True)
+    by_sum = sorted(tied, key=lambda queue: sum(queue.pending.values()), reverse=True)
     if all(amounts.fit_in(less.pending, more.pending) for more, less in itertools.pairwise(by_sum)):
         return by_sum
     return sorted(tied, key=functools.cmp_to_key(_compare_pending))
-
-
-def _pending_sum(queue: Queue) -> int:
-    return sum(queue.pending.values())
 
 
 def _compare_pending(left: Queue, right: Queue) -> int:
@@ -114,7 +109,6 @@ class OrderedAsk(Protocol):
 
 
 A = TypeVar("A", bound=Application)
-R = TypeVar("R", bound=OrderedAsk)
 
 #: Sorts applications, or asks, of the same policy.
 Key = tuple[Any, ...]
@@ -128,20 +122,9 @@ def application_key(application: Application, policy: SortPolicy, *, by_priority
     return (-application.priority, first) if by_priority else (first, -application.priority)
 
 
-def sorted_applications(applications: Iterable[A], policy: SortPolicy, *, by_priority: bool, total: Known) -> list[A]:
-    """Those for which something waits, in order; what is equal stays as it comes."""
-    key = functools.partial(application_key, policy=policy, by_priority=by_priority, total=total)
-    return sorted((one for one in applications if amounts.is_positive(one.pending)), key=key)
-
-
 def ask_key(ask: OrderedAsk) -> Key:
     """Where it stands among those of the same application: by priority, then age."""
     return (-ask.priority, ask.created)
-
-
-def sorted_asks(asks: Iterable[R]) -> list[R]:
-    """In the order in which an application tries them; what is equal stays as it comes."""
-    return sorted(asks, key=ask_key)
 
 
 class Applications(Generic[A]):
@@ -251,8 +234,3 @@ def node_score(
 def node_key(score: float, name: str) -> tuple[float, str]:
     """Sorts nodes: scores that differ by less than the last digit that counts are equal, and the name decides."""
     return (round(score, _DIGITS), name)
-
-
-def sorted_nodes(scores: Mapping[str, float]) -> list[str]:
-    """The names of nodes in the order in which they are tried."""
-    return sorted(scores, key=lambda name: node_key(scores[name], name))

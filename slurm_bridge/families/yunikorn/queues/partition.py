@@ -6,6 +6,7 @@ done so in any way; else only those are looked at again for which something has 
 """
 
 import dataclasses
+import math
 from collections.abc import Hashable, Mapping
 
 from slurm_bridge.families.yunikorn.queues import amounts, applications, records
@@ -16,11 +17,22 @@ from slurm_bridge.families.yunikorn.queues.leaves import Leaf
 from slurm_bridge.families.yunikorn.queues.limits import MeasuredLimits
 from slurm_bridge.families.yunikorn.queues.nodes import NodesOfPartition, NodeSort
 from slurm_bridge.families.yunikorn.queues.records import Allocation, AllocationAsk, AskId, NodeMode
-from slurm_bridge.families.yunikorn.queues.rules import AllocationRules
 from slurm_bridge.families.yunikorn.queues.standings import Standings
-from slurm_bridge.families.yunikorn.queues.tree import Queue, upward
+from slurm_bridge.families.yunikorn.queues.tree import Queue
 
 _UNLIMITED = documents.QueueDocument(name=documents.ROOT)
+
+
+@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
+class AllocationRules:
+    """How it allocates, in seconds. `node_sort`: of applications without their own; `alike`: without predicates."""
+
+    mode: NodeMode = NodeMode.FREE
+    node_sort: str = "fair"
+    reservation_delay: float = 2.0
+    reservation_timeout: float = 3600.0
+    preempts: bool = False
+    alike: bool = False
 
 
 class QueuePartition:
@@ -46,6 +58,7 @@ class QueuePartition:
         self.flights = Flights()  # askers with their victims
         self.vain: dict[Hashable, float] = {}  # kinds of asks for which no eviction makes room, until when
         self.grown = self.unsettled = 0
+        self.news = 0  # how often something was told of a node
         self._leaves: dict[Queue, Leaf] = {}
 
     def follow(
@@ -63,6 +76,12 @@ class QueuePartition:
     def put_node(self, record: records.NodeReport) -> None:
         """A new node, or other facts about a known one."""
         self.nodes.put(record)
+        self.news += 1
+        if not self.nodes.are_shared_out:
+            # What was missing there was no room, but a place with the other scheduler: there may be one now.
+            for application in self.applications.values():
+                if application.not_before > -math.inf:
+                    application.not_before, application.tried_since = -math.inf, self.news
         self._resize()
 
     def remove_node(self, name: str) -> None:
@@ -93,6 +112,7 @@ class QueuePartition:
     def add_application(self, record: records.Application, queue: Queue) -> Application:
         """Let it wait in its leaf."""
         application = Application(record, queue, record.node_sort or self.rules.node_sort)
+        application.tried_since = self.news
         self.applications[record.name] = application
         self.limits.enter(record.name, queue.path, record.user, record.groups)
         self._refresh(application)
@@ -157,7 +177,8 @@ class QueuePartition:
         waiting = application.asks.get(key)
         if waiting is None:
             return False
-        self.unreserve_all(waiting)
+        for node in tuple(waiting.on):
+            self.unreserve(waiting, node)
         application.drop(key)
         application.queue.remove_pending(waiting.total)
         return True
@@ -186,11 +207,6 @@ class QueuePartition:
         for holder in tuple(self.nodes[name].held):
             self.unreserve(self.holders[holder], name)
 
-    def unreserve_all(self, waiting: PendingAsk) -> None:
-        """It holds nothing any more."""
-        for node in tuple(waiting.on):
-            self.unreserve(waiting, node)
-
     # -- allocations -------------------------------------------------------------------------------------------------
 
     def allocate(self, waiting: PendingAsk, nodes: tuple[str, ...]) -> Allocation:
@@ -204,6 +220,7 @@ class QueuePartition:
         application = self.applications[allocation.ask.application]
         self._take_out(application, allocation.ask.key)
         application.take(allocation)
+        application.tried_since = self.news
         amount = applications.total(allocation)
         application.queue.allocate(amount)
         self.limits.allocate(application.name, amount)
@@ -212,7 +229,7 @@ class QueuePartition:
         if not application.running:
             application.running = True
             self.leaf(application.queue).wake(application)
-            application.queue.start(application.name)
+            application.queue.start()
             self.limits.start(application.name)
         self._refresh(application)
 
@@ -292,7 +309,7 @@ class QueuePartition:
     def reserving(self) -> frozenset[Queue]:
         """The queues with asks that hold nodes, here or below."""
         leaves = {self.applications[holder.application].queue for holder in self.holders}
-        return frozenset(queue for leaf in leaves for queue in upward(leaf))
+        return frozenset(queue for leaf in leaves for queue in leaf.lineage)
 
     def waiting(self, ask_id: AskId) -> PendingAsk | None:
         """The ask of this id, None where none waits."""

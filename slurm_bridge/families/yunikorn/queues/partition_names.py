@@ -13,7 +13,6 @@ from slurm_bridge.families.yunikorn.queues.records import (
     AnswerSubject,
     Application,
     AskId,
-    Eviction,
     FitQuestion,
     News,
     Rejected,
@@ -159,12 +158,15 @@ class Names:
                     for one in news.released
                 ]
             ),
-            evictions=tuple([self._eviction(one) for one in news.evictions]),
+            evictions=tuple(
+                [
+                    dataclasses.replace(
+                        one, victim=self._id_outside(one.victim), asker=one.asker and self._id_outside(one.asker)
+                    )
+                    for one in news.evictions
+                ]
+            ),
         )
-
-    def _eviction(self, one: Eviction) -> Eviction:
-        asker = one.asker and self._id_outside(one.asker)
-        return dataclasses.replace(one, victim=self._id_outside(one.victim), asker=asker)
 
     def _inside(self, one: T) -> T:
         return dataclasses.replace(one, partition=normalised(self._rm, one.partition))

@@ -8,7 +8,7 @@ no rule is left  a forced application is recovered; others go to root.default, o
 """
 
 import dataclasses
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 
 from slurm_bridge.families.yunikorn.queues import acl, tree
 from slurm_bridge.families.yunikorn.queues.config import names
@@ -23,6 +23,8 @@ LEAF_ABOVE = "parent rule returned a leaf queue"
 _NO_RULES = (PlacementRule(name="provided"),)
 
 _QUALIFIED = f"{ROOT}."
+#: So many queues are named to a user whose own one does not take the workload.
+_MOST_TAKERS = 10
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
@@ -73,17 +75,30 @@ def place(root: tree.Queue, rules: Sequence[PlacementRule], candidate: Applicati
         if not obstacle:
             return Placed(path=queue.path if queue else answer.path, queue=queue)
         reasons.append(f"{_named(rule)}: {obstacle}")
-    return _without_rule(root, candidate, reasons)
+    listed = any(rule.kind == "provided" for rule in rules or _NO_RULES)
+    return _without_rule(root, candidate, reasons, listed=listed)
 
 
-def _without_rule(root: tree.Queue, candidate: ApplicationCandidate, reasons: Sequence[str]) -> Placed | Rejected:
+def _without_rule(
+    root: tree.Queue, candidate: ApplicationCandidate, reasons: Sequence[str], *, listed: bool
+) -> Placed | Rejected:
+    """`listed`: an application may name its queue, so that it helps to know which ones there are."""
     if candidate.forced:
         return Placed(path=acl.RECOVERY, queue=_find(root, acl.RECOVERY))
     fallback = _find(root, DEFAULT)
     obstacle = _obstacle(root, DEFAULT, fallback, candidate) if fallback else f"{DEFAULT} does not exist"
     if not obstacle:
         return Placed(path=DEFAULT, queue=fallback)
-    return Rejected(why=f"no queue for user {candidate.user}: {'; '.join((*reasons, obstacle))}")
+    takers = f"queues that take workloads of this user: {_takers(root, candidate)}" if listed else ""
+    return Rejected(why=f"no queue for user {candidate.user}: {'; '.join(filter(None, (*reasons, obstacle, takers)))}")
+
+
+def _takers(root: tree.Queue, candidate: ApplicationCandidate) -> str:
+    """The leaves that would take it: the first ones, and how many more there are."""
+    leaves = (queue for queue in tree.downward(root) if queue.leaf)
+    paths = [queue.path for queue in leaves if not _obstacle(root, queue.path, queue, candidate)]
+    more = f" and {len(paths) - _MOST_TAKERS} more" if len(paths) > _MOST_TAKERS else ""
+    return f"{', '.join(paths[:_MOST_TAKERS])}{more}" or "none"
 
 
 def _find(root: tree.Queue, path: str) -> tree.Queue | None:
@@ -100,9 +115,16 @@ def _obstacle(root: tree.Queue, path: str, queue: tree.Queue | None, candidate: 
     if path.lower() == acl.RECOVERY:
         return f"no user may submit to {path}"
     guarded = queue or _nearest(root, path)
-    if not acl.may_submit(guarded, candidate.user, candidate.groups):
+    if not may_submit(guarded, candidate.user, candidate.groups):
         return f"user {candidate.user} may not submit to {guarded.path}"
     return ""
+
+
+def may_submit(queue: tree.Queue, user: str, groups: Collection[str]) -> bool:
+    """The queue or one above it lets the user submit or administer; no user submits to the recovery queue."""
+    return queue.path != acl.RECOVERY and any(
+        above.submit_acl.allows(user, groups) or above.admin_acl.allows(user, groups) for above in queue.lineage
+    )
 
 
 def _nearest(root: tree.Queue, path: str) -> tree.Queue:
@@ -120,7 +142,7 @@ def _nearest(root: tree.Queue, path: str) -> tree.Queue:
 
 
 def _evaluate(root: tree.Queue, rule: PlacementRule, candidate: ApplicationCandidate) -> _RuleAnswer:
-    value = _VALUES[rule.kind](rule, candidate)
+    value = _value(rule, candidate)
     if not value:
         return _RuleAnswer(why="the application has no value for it")
     if not _passes(rule.filter, candidate):
@@ -155,28 +177,17 @@ def _above(root: tree.Queue, rule: PlacementRule, candidate: ApplicationCandidat
     return answer
 
 
-def _provided(_: PlacementRule, candidate: ApplicationCandidate) -> str:
-    return candidate.queue
-
-
-def _tag(rule: PlacementRule, candidate: ApplicationCandidate) -> str:
-    return candidate.tags.get(rule.value.lower(), "")
-
-
-def _user(_: PlacementRule, candidate: ApplicationCandidate) -> str:
-    return candidate.user
-
-
-def _fixed(rule: PlacementRule, _: ApplicationCandidate) -> str:
-    return rule.value.lower()
-
-
-_VALUES: Mapping[str, Callable[[PlacementRule, ApplicationCandidate], str]] = {
-    "provided": _provided,
-    "tag": _tag,
-    "user": _user,
-    "fixed": _fixed,
-}
+def _value(rule: PlacementRule, candidate: ApplicationCandidate) -> str:
+    """What the rule goes by; "" where the application has none of it."""
+    match rule.kind:
+        case "provided":
+            return candidate.queue
+        case "tag":
+            return candidate.tags.get(rule.value.lower(), "")
+        case "user":
+            return candidate.user
+        case _:
+            return rule.value.lower()
 
 
 def _named(rule: PlacementRule) -> str:
@@ -190,11 +201,8 @@ def _passes(chosen: UserFilter, candidate: ApplicationCandidate) -> bool:
     """A filter without users allows all, or denies all."""
     if not chosen.users and not chosen.groups:
         return chosen.allows
-    return _hits(chosen, candidate) == chosen.allows
-
-
-def _hits(chosen: UserFilter, candidate: ApplicationCandidate) -> bool:
-    return _lists(chosen.users, (candidate.user,)) or _lists(chosen.groups, candidate.groups)
+    listed = _lists(chosen.users, (candidate.user,)) or _lists(chosen.groups, candidate.groups)
+    return listed == chosen.allows
 
 
 def _lists(entries: Sequence[str], wanted: Sequence[str]) -> bool:

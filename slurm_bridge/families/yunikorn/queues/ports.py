@@ -1,6 +1,5 @@
 """What the core asks of the outside."""
 
-import threading
 from collections.abc import Callable
 from typing import Protocol
 
@@ -11,9 +10,6 @@ class Clock(Protocol):
     """Time that tests can hold still. The core goes by Unix time, because asks are as old as what they stand for."""
 
     def wall(self) -> float: ...
-
-    def wait(self, stop: threading.Event, seconds: float) -> bool:
-        """Let time pass, at most so long; True when `stop` was set meanwhile."""
 
 
 class Callback(Protocol):

@@ -12,19 +12,21 @@ from collections.abc import Callable, Hashable, Iterable, Iterator
 from slurm_bridge.families.yunikorn.queues import amounts, crowd, orders, tree
 from slurm_bridge.families.yunikorn.queues.applications import Application, PendingAsk
 from slurm_bridge.families.yunikorn.queues.config.documents import PreemptionDocument as Settings
+from slurm_bridge.families.yunikorn.queues.nodes import PartitionNode
 from slurm_bridge.families.yunikorn.queues.partition import QueuePartition
 from slurm_bridge.families.yunikorn.queues.plans import PreemptionPlan
 from slurm_bridge.families.yunikorn.queues.preemptors import attempts, required
 from slurm_bridge.families.yunikorn.queues.preemptors.facts import (
     Asker,
     AttemptAllocation,
+    AttemptNode,
     AttemptScene,
+    ImaginedNode,
     Outcome,
     Planned,
 )
 from slurm_bridge.families.yunikorn.queues.quotas import Quotas
 from slurm_bridge.families.yunikorn.queues.records import AskId
-from slurm_bridge.families.yunikorn.queues.rooms import Rooms
 from slurm_bridge.families.yunikorn.queues.tree import Queue
 
 #: Between two looks of which the first has found nothing, in seconds; attempts of a look; asks of a leaf it goes by.
@@ -92,7 +94,10 @@ class PartitionPreemption:
                 yield waiting
         for leaf in _entitled(partition, partition.root):
             for application, waiting in _first(partition, leaf):
-                if self._is_allowed(partition, waiting, leaf, now) and _can_run(partition, application, waiting, now):
+                # Nothing but room keeps it from being served.
+                allowed = self._is_allowed(partition, waiting, leaf, now) and _may_start(partition, application, now)
+                room = partition.limits.room(application.name) if allowed and partition.limited else None
+                if allowed and amounts.fit_in_max_undefined(waiting.total, room):
                     yield waiting
 
     def _is_allowed(self, partition: QueuePartition, waiting: PendingAsk, leaf: Queue, now: float) -> bool:
@@ -128,7 +133,7 @@ class PartitionPreemption:
 
         return AttemptScene(
             standing=lambda leaf: partition.standing.of(leaf, now),
-            nodes=Rooms(partition),
+            nodes=_Rooms(partition),
             acceptable=acceptable,
             held=lambda node: _is_kept(partition, waiting, node),
             promised=partition.flights.promised(waiting.id),
@@ -150,7 +155,7 @@ def _entitled(partition: QueuePartition, queue: Queue) -> Iterator[Queue]:
 
 
 def _has_claim(partition: QueuePartition, leaf: Queue) -> bool:
-    if not any(queue.guaranteed for queue in tree.upward(leaf)):
+    if not any(queue.guaranteed for queue in leaf.lineage):
         return False
     return any(amount > 0 for amount in (crowd.promised(partition, leaf).remaining(leaf) or {}).values())
 
@@ -166,18 +171,12 @@ def _first(partition: QueuePartition, leaf: Queue) -> Iterator[tuple[Application
                 return
 
 
-def _can_run(partition: QueuePartition, application: Application, waiting: PendingAsk, now: float) -> bool:
-    """Nothing but room keeps it from being served."""
-    allowed = partition.limits.room(application.name) if partition.limited else None
-    return amounts.fit_in_max_undefined(waiting.total, allowed) and _may_start(partition, application, now)
-
-
 def _may_start(partition: QueuePartition, application: Application, now: float) -> bool:
     if now <= application.refused_until:
         return False
     if application.running:
         return True
-    starts = tree.can_run(application.queue, application.name)
+    starts = tree.can_run(application.queue)
     return starts and (not partition.limited or partition.limits.may_start(application.name) is None)
 
 
@@ -186,12 +185,11 @@ def _is_kept(partition: QueuePartition, waiting: PendingAsk, name: str) -> bool:
     node = partition.nodes.get(name)
     if node is None or node.elsewhere:
         return True
-    return any(holder != waiting.id and _is_firm(partition, partition.holders[holder]) for holder in node.held)
-
-
-def _is_firm(partition: QueuePartition, holder: PendingAsk) -> bool:
-    leaf = partition.applications[holder.ask.application].queue
-    return bool(holder.ask.required_node) or holder.id in partition.flights or _has_claim(partition, leaf)
+    for holder in (partition.holders[one] for one in node.held if one != waiting.id):
+        leaf = partition.applications[holder.ask.application].queue
+        if holder.ask.required_node or holder.id in partition.flights or _has_claim(partition, leaf):
+            return True
+    return False
 
 
 def _asker(partition: QueuePartition, waiting: PendingAsk) -> Asker:
@@ -223,3 +221,31 @@ def _give_up(partition: QueuePartition, waiting: PendingAsk, now: float) -> None
 
 def _keys(victims: Iterable[AttemptAllocation]) -> tuple[AskId, ...]:
     return tuple(one.key for one in victims if isinstance(one.key, AskId))
+
+
+# -- nodes ------------------------------------------------------------------------------------------------------------
+
+
+class _Rooms:
+    """The nodes of a partition as attempts see them. Where nodes are shared out here they stand for themselves.
+
+    Elsewhere another scheduler queues behind us what does not fit: no node has less than nothing left.
+    """
+
+    __slots__ = ("_nodes",)
+
+    def __init__(self, partition: QueuePartition) -> None:
+        self._nodes = partition.nodes
+
+    def get(self, name: str, /) -> AttemptNode | None:
+        """The node of this name."""
+        node = self._nodes.get(name)
+        return node if node is None or self._nodes.are_shared_out else _left(node)
+
+    def __iter__(self) -> Iterator[AttemptNode]:
+        return iter(self._nodes) if self._nodes.are_shared_out else map(_left, self._nodes)
+
+
+def _left(node: PartitionNode) -> ImaginedNode:
+    free = {kind: max(0, amount - node.allocated.get(kind, 0)) for kind, amount in node.capacity.items()}
+    return ImaginedNode(name=node.name, capacity=node.capacity, free=free, schedulable=node.schedulable)

@@ -45,7 +45,8 @@ def parse(kind: str, text: str) -> int:
         raise BadQuantity(f"{kind}: {text!r} is no quantity; allowed are digits, alone or with one of {suffixes}")
     digits = written["digits"].lstrip("0") or "0"
     if len(digits) > _MOST_DIGITS or int(digits) * factor > LARGEST:
-        raise Overflow(f"{kind}: {text!r} is too large; at most {LARGEST} can be counted{_unit(kind)}")
+        unit = " in thousandths" if kind == VCORE else ""
+        raise Overflow(f"{kind}: {text!r} is too large; at most {LARGEST} can be counted{unit}")
     return int(digits) * factor
 
 
@@ -54,7 +55,3 @@ def _factor(kind: str, suffix: str) -> int | None:
     if kind != VCORE:
         return _FACTORS.get(suffix)
     return 1 if suffix == _MILLI else _FACTORS[suffix] * 1000 if suffix in _FACTORS else None
-
-
-def _unit(kind: str) -> str:
-    return " in thousandths" if kind == VCORE else ""

@@ -30,7 +30,7 @@ class Quotas:
 
     def noticed(self, leaf: Queue, now: float) -> None:
         """More stands in the leaf, whatever was allowed."""
-        for queue in tree.upward(leaf):
+        for queue in leaf.lineage:
             if queue not in self._due:
                 self._start(queue, now)
 
@@ -45,7 +45,9 @@ class Quotas:
                 del self._due[queue]
             elif now >= self._due[queue]:
                 self._due[queue] = now + attempts.CHECK_EVERY
-                yield from _plans(partition, queue, now)
+                for planned in quota.plan(queue, lambda leaf: partition.standing.of(leaf, now)):
+                    victims = tuple(one.key for one in planned.victims if isinstance(one.key, AskId))
+                    yield PreemptionPlan(victims=victims, message=planned.message)
 
 
 def _has_clock(queue: Queue) -> bool:
@@ -54,9 +56,3 @@ def _has_clock(queue: Queue) -> bool:
 
 def _is_over(queue: Queue) -> bool:
     return not amounts.fit_in_max_undefined(queue.allocated, queue.max)
-
-
-def _plans(partition: QueuePartition, queue: Queue, now: float) -> Iterator[PreemptionPlan]:
-    for planned in quota.plan(queue, lambda leaf: partition.standing.of(leaf, now)):
-        victims = tuple(one.key for one in planned.victims if isinstance(one.key, AskId))
-        yield PreemptionPlan(victims=victims, message=planned.message)

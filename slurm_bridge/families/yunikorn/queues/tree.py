@@ -31,7 +31,6 @@ class Queue:
     __slots__ = (
         "admin_acl",
         "allocated",
-        "allocating_accepted",
         "changes",
         "children",
         "fair_max",
@@ -83,7 +82,6 @@ class Queue:
         self.pending: dict[str, int] = {}
         self.promised: dict[str, int] = {}  # free, and kept for the askers that preempted it
         self.running = 0
-        self.allocating_accepted: set[str] = set()
         self.waiting = priorities.NOTHING  # the highest priority below
         self.priority = priorities.NOTHING  # what is passed up of it
         self.changes = 0
@@ -194,24 +192,13 @@ class Queue:
 
     # -- applications ------------------------------------------------------------------------------------------------
 
-    def accept(self, application: str) -> None:
-        """The application may start: it counts here and above before it runs."""
+    def start(self) -> None:
+        """One running application more, here and above."""
         for queue in self.lineage:
-            queue.allocating_accepted.add(application)
-
-    def withdraw(self, application: str) -> None:
-        """The inverse of `accept`."""
-        for queue in self.lineage:
-            queue.allocating_accepted.discard(application)
-
-    def start(self, application: str) -> None:
-        """The application runs, here and above; it is no longer one that may start."""
-        for queue in self.lineage:
-            queue.allocating_accepted.discard(application)
             queue.running += 1
 
     def finish(self) -> None:
-        """One running application less, here and above."""
+        """The inverse of `start`."""
         for queue in self.lineage:
             queue.running -= 1
 
@@ -231,11 +218,6 @@ class Queue:
 # -- walks -----------------------------------------------------------------------------------------------------------
 
 
-def upward(queue: Queue) -> Iterator[Queue]:
-    """The queue and all above it, up to the root."""
-    return iter(queue.lineage)
-
-
 def downward(queue: Queue) -> Iterator[Queue]:
     """The queue and all below it, each before its children."""
     yield queue
@@ -250,11 +232,6 @@ def find(root: Queue, path: str) -> Queue | None:
     for name in names:
         here = here.children.get(name) if here else None
     return here
-
-
-def is_within(queue: Queue, other: Queue) -> bool:
-    """It is the other one, or below it."""
-    return any(above is other for above in upward(queue))
 
 
 # -- limits ----------------------------------------------------------------------------------------------------------
@@ -288,10 +265,9 @@ def fair_max_under(maximum: Known, above: Known) -> Known:
     return {**above, **maximum} if above and maximum else above
 
 
-def can_run(queue: Queue, application: str) -> bool:
-    """One more application may start; one that was told so before always may."""
-    for here in queue.lineage:
-        most, accepted = here.max_applications, here.allocating_accepted
-        if most and application not in accepted and here.running + len(accepted) >= most:
+def can_run(queue: Queue) -> bool:
+    """One more application may start."""
+    for here in queue.lineage:  # noqa: SIM110 - every look at a leaf asks it; `all` is half as fast
+        if here.max_applications and here.running >= here.max_applications:
             return False
     return True

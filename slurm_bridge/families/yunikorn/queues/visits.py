@@ -17,7 +17,7 @@ class Visit:
 
     def __init__(self, leaf: Leaf, room: Known, partition: QueuePartition) -> None:
         self.leaf = leaf
-        self.starts = tree.can_run(leaf.queue, "")
+        self.starts = tree.can_run(leaf.queue)
         self.backoff = leaf.queue.settings.backoff
         self.room = room
         #: The size of the cluster is known, so that asks may be kept back for it; and one was.

@@ -41,6 +41,8 @@ def desk(acl: str = "", now: float = 0.0, **options: Any) -> admin.QueueAdmin:
         ("ann ops", "system:serviceaccount:other:admin", (), False),
         ("ann", "system:serviceaccount:team", (), False),
         ("admin", "system:serviceaccount:team:admin", (), False),
+        ("system:serviceaccount:other:admin", "system:serviceaccount:other:admin", (), True),
+        ("ann ops ", "eve", ("ops",), True),
     ],
 )
 def test_the_adminacl_of_the_root_says_who_administers(

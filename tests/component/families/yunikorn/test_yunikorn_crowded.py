@@ -243,10 +243,12 @@ def test_the_cluster_is_measured_once_in_a_while() -> None:
     """Each change of its size has all who wait looked at again."""
     columns = scene.cluster([scene.node("a")]).columns
     measure = node_scores.Measure(setup.make(YunikornOptions.model_validate({"configuration": document()})).partition)
-    assert measure.news(1, columns, 0.0) is not None
-    assert measure.news(2, columns, node_scores.EVERY / 2) is None
-    assert measure.news(2, columns, node_scores.EVERY) is not None
-    assert measure.news(2, columns, 10 * node_scores.EVERY) is None
+    assert measure.is_due(1, 0.0)
+    measure.news(1, columns, 0.0)
+    assert not measure.is_due(2, node_scores.EVERY / 2)
+    assert measure.is_due(2, node_scores.EVERY)
+    measure.news(2, columns, node_scores.EVERY)
+    assert not measure.is_due(2, 10 * node_scores.EVERY)
 
 
 def test_a_node_that_is_drained_in_slurm_is_no_longer_part_of_the_cluster() -> None:
@@ -269,5 +271,5 @@ def test_a_node_that_is_drained_in_slurm_is_no_longer_part_of_the_cluster() -> N
         chain.plan(scene.workload(), scene.translated(), known.snapshot(), now=clock.wall())
         manager = behind.carried.value
         assert isinstance(manager, Manager)
-        found.append(manager.committed(lambda partition: (partition.size or {}).get("vcore")))
+        found.append(manager.engine.committed(lambda partition: (partition.size or {}).get("vcore")))
     assert found == [32_000, 16_000]

@@ -1,12 +1,15 @@
 """Workloads wait in their queues, are let in by these, and give back what they used."""
 
 import pathlib
+from typing import Any
 
 import pytest
+import yaml
 
 from slurm_bridge import errors
+from slurm_bridge.hooks.services import CarriedState, HookServices, Silent
 from slurm_bridge.model import names
-from tests.component.families.yunikorn.yunikorn_scenes import Queues, document, queue
+from tests.component.families.yunikorn.yunikorn_scenes import Queues, document, made, queue
 from tests.component.scheduler.whole_core import Bridge
 
 
@@ -73,6 +76,105 @@ def test_a_workload_that_never_fits_says_so(bridge: Bridge) -> None:
         "QueueTooSmall",
         "asks for 3 vcore, and queue root.a never has more than 2: it has to ask for less, or go into another queue",
     )
+
+
+@pytest.mark.parametrize("acl", ["system:serviceaccount:default:default", " system:serviceaccounts:default"])
+def test_an_access_list_admits_a_service_account_by_its_name_and_its_group(bridge: Bridge, acl: str) -> None:
+    """As Kubernetes writes them, without any entry of `users`."""
+    root = {"name": "root", "queues": [queue("a", submitacl=acl)]}
+    queues = Queues(bridge, configuration={"partitions": [{"name": "default", "queues": [root]}]})
+    queues.pod("mine")
+    bridge.run(3)
+    assert queues.running("mine")
+
+
+def test_a_configuration_with_a_name_that_cannot_be_read_is_refused(bridge: Bridge) -> None:
+    """The message has the queue, the field and the name."""
+    with pytest.raises(errors.BadConfiguration, match=r"submitacl: of queue root\.a has the user 'bob;carl'"):
+        Queues(bridge, queue("a", submitacl="ann,bob;carl"))
+
+
+@pytest.mark.parametrize(
+    ("below_root", "path"),
+    [
+        ((queue("testqueue"), queue("parent", queue("testqueue"))), "root.parent.testqueue"),
+        ((queue("parent1", queue("queue-1")), queue("parent2", queue("queue-1"))), "root.parent2.queue-1"),
+    ],
+)
+def test_a_name_has_several_places_where_the_option_allows_it(bridge: Bridge, below_root: Any, path: str) -> None:
+    """The configurations of YuniKorn's documents; a dry run goes by the same option."""
+    queues = Queues(bridge, *below_root, one_place=False)
+    queues.pod("mine", path)
+    bridge.run(3)
+    assert queues.running("mine")
+    assert queues.hook.desk.problems(yaml.safe_dump(document(*below_root)).encode()) == ()
+    with pytest.raises(errors.BadConfiguration, match="a name has one place"):
+        Queues(bridge, *below_root)
+
+
+def test_a_property_that_is_not_known_is_logged_once(bridge: Bridge) -> None:
+    """With its queue and the known ones; the queues work."""
+    heard = Heard()
+    odd = document(queue("a", properties={"colour": "red"}))
+    carried = CarriedState()
+    for ahead in (1, 2):
+        services = HookServices(clock=bridge.clock, threads=False, log=heard, carried=carried)
+        hook = made({"configuration": odd, "ahead": ahead}, services)
+        hook.restored((), {}, fresh=False)
+    (line,) = heard.lines
+    where = "partitions[0].queues[0].queues[0].properties.colour"
+    assert line.startswith(f"configuration of the queues: {where}: of queue root.a is no property")
+    assert "application.sort.policy" in line
+
+
+class Heard(Silent):
+    """A logger that keeps its warnings."""
+
+    def __init__(self) -> None:
+        self.lines: list[str] = []
+
+    def warning(self, message: object, /) -> None:
+        self.lines.append(str(message))
+
+
+def test_an_unknown_order_of_nodes_is_told_with_the_annotation_and_the_known_ones(bridge: Bridge) -> None:
+    """The user has to write another one, or none."""
+    queues = Queues(bridge, queue("a"))
+    queues.pod("odd", annotations={"slurmjob.slinky.slurm.net/node-sort-policy": "smallest"})
+    queues.pod("good", annotations={"slurmjob.slinky.slurm.net/node-sort-policy": "binpacking"})
+    bridge.run(3)
+    assert queues.running("odd", "good") == ["good"]
+    reason, message = queues.said("odd")
+    assert reason == "QueueRejected"
+    assert message == (
+        "annotation slurmjob.slinky.slurm.net/node-sort-policy is 'smallest': allowed are fair and binpacking, "
+        "or no such annotation"
+    )
+
+
+def test_a_queue_that_does_not_exist_is_told_with_those_that_take_the_user(bridge: Bridge) -> None:
+    """Leaves that admit the user, and no others."""
+    root = {"name": "root", "queues": [queue("a", submitacl="*"), queue("b", submitacl="ann"), queue("c", queue("d"))]}
+    queues = Queues(bridge, configuration={"partitions": [{"name": "default", "queues": [root]}]})
+    queues.pod("lost", "root.z")
+    bridge.run(3)
+    reason, message = queues.said("lost")
+    assert reason == "QueueRejected"
+    assert "root.z does not exist" in message
+    assert message.endswith("; queues that take workloads of this user: root.a")
+
+
+@pytest.mark.parametrize("backoff", ["1", "2", "5"])
+def test_a_pause_keeps_no_workload_from_a_place_ahead_that_is_free(bridge: Bridge, backoff: str) -> None:
+    """Both that wait were refused one, and the next follows at once when a workload starts."""
+    pauses = {"application.unschedasks.backoff": backoff, "application.unschedasks.backoff.delay": "1h"}
+    queues = Queues(bridge, queue("a", properties=pauses), ahead=1)
+    bridge.slurm.control.pause()
+    queues.one_by_one("one", "two", "three")
+    assert queues.submitted() == ["one"]
+    bridge.slurm.control.unpause()
+    bridge.run(10)
+    assert queues.running("one", "two", "three") == ["one", "two", "three"]
 
 
 def test_an_access_list_refuses_with_its_words(bridge: Bridge) -> None:

@@ -5,14 +5,16 @@ import pathlib
 
 import pytest
 import responses
+import yaml
 
 from slurm_bridge import cli, errors
 from slurm_bridge.cli import queue_client
 from slurm_bridge.daemon import queue_view
 from slurm_bridge.families.yunikorn import text
 from slurm_bridge.telemetry.metrics import Metrics
+from slurm_bridge.web.administration import CheckedConfiguration
 from slurm_bridge.web.routes import Request, RouteTable
-from tests.component.families.yunikorn.yunikorn_scenes import Queues, queue
+from tests.component.families.yunikorn.yunikorn_scenes import Queues, document, queue
 from tests.component.scheduler.whole_core import Bridge
 
 URL = "http://127.0.0.1:8080"
@@ -95,9 +97,32 @@ def test_a_file_is_checked_without_a_daemon(tmp_path: pathlib.Path) -> None:
     """By the same rules, one line for each problem."""
     file = tmp_path / "queues.yaml"
     file.write_text("partitions: [{name: default, queues: [{name: root, queues: [{name: 'a b'}]}]}]")
-    assert "a b" in queue_client.problems(file)[0]
+    assert "a b" in queue_client.check(file).problems[0]
     file.write_text("partitions: [{name: default, queues: [{name: root, queues: [{name: a}]}]}]")
-    assert queue_client.problems(file) == []
+    assert queue_client.check(file) == CheckedConfiguration(problems=())
+
+
+def test_a_warning_is_shown_and_keeps_no_file_from_being_used(
+    tmp_path: pathlib.Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """The command succeeds."""
+    file = tmp_path / "queues.yaml"
+    file.write_text(yaml.safe_dump(document(queue("a", properties={"colour": "red"}))))
+    assert cli.main(["queues", "validate", str(file)]) == 0
+    warning, good = capsys.readouterr().out.splitlines()
+    assert warning.startswith("warning: partitions[0].queues[0].queues[0].properties.colour: of queue root.a is no")
+    assert good == f"{file}: nothing is wrong"
+
+
+def test_a_name_with_several_places_is_checked_as_the_hook_is_configured(
+    tmp_path: pathlib.Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """The file does not say it."""
+    file = tmp_path / "queues.yaml"
+    file.write_text(yaml.safe_dump(document(queue("test"), queue("parent", queue("test")))))
+    assert cli.main(["queues", "validate", str(file)]) == 1
+    assert "[queue_place]" in capsys.readouterr().out
+    assert cli.main(["queues", "validate", "--several-places", str(file)]) == 0
 
 
 @pytest.mark.parametrize(

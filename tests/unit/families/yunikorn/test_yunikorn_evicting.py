@@ -57,7 +57,7 @@ class Scene:
     @property
     def used(self) -> dict[str, int]:
         """By queue a and queue b."""
-        found = self.manager.committed(lambda partition: partition.root.children["team"].children)
+        found = self.manager.engine.committed(lambda partition: partition.root.children["team"].children)
         assert isinstance(found, dict)
         return {name: one.allocated.get("vcore", 0) // 1000 for name, one in found.items()}
 

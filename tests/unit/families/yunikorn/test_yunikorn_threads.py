@@ -91,7 +91,7 @@ def test_what_runs_is_known_when_it_begins(manager: Manager) -> None:
     """Before any thread could have told it."""
     manager.begin([RestoredWorkload(demand=demand("runs"))])
     assert manager.members["runs"].queue == "root.a"
-    assert manager.committed(lambda partition: partition.root.allocated["vcore"]) == 1000
+    assert manager.engine.committed(lambda partition: partition.root.allocated["vcore"]) == 1000
 
 
 def test_who_has_to_go_is_woken(woken: "queues.SimpleQueue[str]") -> None:

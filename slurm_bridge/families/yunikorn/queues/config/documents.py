@@ -4,6 +4,7 @@ import dataclasses
 from collections.abc import Iterator, Mapping
 
 from slurm_bridge.families.yunikorn.queues import amounts
+from slurm_bridge.families.yunikorn.queues.config.problems import QueueProblem
 from slurm_bridge.families.yunikorn.queues.config.properties import NOTHING, Stated
 
 ROOT = "root"
@@ -127,9 +128,10 @@ class PartitionDocument:
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
 class Document:
-    """A whole configuration."""
+    """A whole configuration; `warnings` tell what of it is ignored."""
 
     partitions: tuple[PartitionDocument, ...]
+    warnings: tuple[QueueProblem, ...] = dataclasses.field(default=(), compare=False)
 
 
 def walk(queue: QueueDocument, above: str = "") -> Iterator[tuple[str, QueueDocument]]:

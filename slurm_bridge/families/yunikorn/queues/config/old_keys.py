@@ -14,6 +14,9 @@ HINTS: Mapping[str, str] = {
     "childrens": "it is called `queues`, a list of whole queues within their parent",
 }
 
+#: Keys of later versions that YuniKorn has ceased to read, or that it sets itself.
+IGNORED = frozenset({"statedumpfilepath", "checksum"})
+
 #: Lists that were maps of names, by their field.
 LISTS: Mapping[str, str] = {
     "queues": "it is a list of queues, `- name: root`, each within the `queues` of its parent",

@@ -1,8 +1,9 @@
 """From a plain mapping to the records of a configuration; all that cannot be read is told at once."""
 
 import dataclasses
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 
+from slurm_bridge.families.yunikorn.queues import amounts
 from slurm_bridge.families.yunikorn.queues.config import documents, properties
 from slurm_bridge.families.yunikorn.queues.config.problems import QueueProblem
 from slurm_bridge.families.yunikorn.queues.config.records import ConfigRecord
@@ -27,7 +28,24 @@ def parse(mapping: object) -> Parsed:
     record.finish()
     if not partitions and not record.is_noted("partitions"):
         record.note("partitions_missing", "partitions", "has no partitions", "there is at least one")
-    return Parsed(document=documents.Document(partitions=partitions), problems=tuple(problems))
+    warnings = _warnings(problems, partitions)
+    return Parsed(
+        document=documents.Document(partitions=partitions, warnings=warnings),
+        problems=tuple(one for one in problems if not one.warning),
+    )
+
+
+def _warnings(
+    noted: Iterable[QueueProblem], partitions: Iterable[documents.PartitionDocument]
+) -> tuple[QueueProblem, ...]:
+    """The warnings, each with the queue that it is about."""
+    found = [one for one in noted if one.warning]
+    paths = {queue.where: path for one in partitions if found for path, queue in documents.walk(one.root)}
+    told = []
+    for one in found:
+        near = max((where for where in paths if one.field.startswith(f"{where}.")), key=len, default="")
+        told.append(dataclasses.replace(one, there=f"of queue {paths[near]} {one.there}") if near else one)
+    return tuple(told)
 
 
 def _partition(record: ConfigRecord) -> documents.PartitionDocument:
@@ -82,9 +100,14 @@ def _queue(record: ConfigRecord) -> documents.QueueDocument:
 def _resources(record: ConfigRecord | None) -> tuple[Mapping[str, int] | None, Mapping[str, int] | None]:
     if record is None:
         return None, None
-    read = record.amount("guaranteed"), record.amount("max")
+    guaranteed, maximum = record.amount("guaranteed"), record.amount("max")
+    if maximum and amounts.is_empty(maximum):
+        there = "has nothing but zeros, and is ignored, as YuniKorn does"
+        allowed = "it is a maximum with a type above 0 beside them, for example vcore"
+        record.note("max_zero", f"{record.where}.max", there, allowed, warning=True)
+        maximum = None
     record.finish()
-    return read
+    return guaranteed, maximum
 
 
 def _template(record: ConfigRecord | None) -> documents.Template | None:
@@ -108,7 +131,8 @@ def _properties(record: ConfigRecord | None) -> properties.Stated:
     for name, where, value in record.items() if record else ():
         known = properties.PROPERTIES.get(name)
         if record and known is None:
-            record.note("property_unknown", where, "is no property", f"there are {', '.join(properties.PROPERTIES)}")
+            allowed = f"there are {', '.join(properties.PROPERTIES)}"
+            record.note("property_unknown", where, "is no property, and is ignored", allowed, warning=True)
         elif record and known:
             try:
                 said[known.field] = known.read(value if isinstance(value, str) else repr(value))
@@ -157,14 +181,11 @@ def _filter(record: ConfigRecord | None) -> documents.UserFilter:
 def _node_sort(record: ConfigRecord | None) -> documents.NodeSort:
     if record is None:
         return documents.NodeSort()
-    weights = record.record("resourceweights")
-    read = documents.NodeSort(policy=record.text("type"), weights=_weights(weights), where=record.where)
+    listed = record.record("resourceweights")
+    weights = {kind: listed.number(where, value) for kind, where, value in listed.items()} if listed else {}
+    read = documents.NodeSort(policy=record.text("type"), weights=weights, where=record.where)
     record.finish()
     return read
-
-
-def _weights(record: ConfigRecord | None) -> Mapping[str, float]:
-    return {kind: record.number(where, value) for kind, where, value in record.items()} if record else {}
 
 
 def _preemption(record: ConfigRecord | None) -> documents.PreemptionDocument:

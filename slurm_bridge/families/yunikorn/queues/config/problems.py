@@ -11,7 +11,6 @@ CODES: Mapping[str, str] = {
     "wrong_type": "a field has a value of its kind",
     "unknown_field": "a field is known",
     "seed_spelling": "capacity, max-capacity, mapping-policies, configs, acls and childrens have other names",
-    "property_unknown": "a property of a queue is known",
     "property_value": "a property of a queue has one of its values",
     "invalid_quantity": "an amount is digits with a suffix",
     # partitions and queues
@@ -62,22 +61,36 @@ CODES: Mapping[str, str] = {
     "rule_unknown": "a placement rule is user, fixed, provided or tag",
     "rule_value": "a fixed or tag rule has a value",
     "acl_spaces": "one space stands between users and groups",
+    "acl_name": "each name of an access control list can be read, so that none counts for nothing",
     "queue_kind": "a queue in use stays a leaf, or a parent",
     "template_on_leaf": "only a parent has a template for its children",
+    # warnings: what YuniKorn ignores is ignored
+    "property_unknown": "a property of a queue is known",
+    "field_ignored": "YuniKorn reads the field",
+    "max_zero": "a maximum has a type of which there may be something",
 }
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
 class QueueProblem:
-    """One rule that a configuration breaks; `field` is the place in the document as it was given."""
+    """One rule that a configuration breaks; `field` is the place in the document as it was given.
+
+    One that is a `warning` keeps no configuration from being used: what it is about is ignored.
+    """
 
     code: str
     field: str
     there: str
     allowed: str
+    warning: bool = False
 
     def __str__(self) -> str:
         return f"{self.field or 'the document'}: {self.there}; {self.allowed} [{self.code}]"
+
+
+def problem(code: str, field: str, there: str, allowed: str) -> QueueProblem:
+    """One broken rule, in the order in which it is told."""
+    return QueueProblem(code=code, field=field, there=there, allowed=allowed)
 
 
 class ConfigurationRefused(errors.BadConfiguration):

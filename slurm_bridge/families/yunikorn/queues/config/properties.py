@@ -105,7 +105,8 @@ _DELAY = "a duration such as 30s or 1m30s"
 
 #: By the name that the configuration has for them.
 PROPERTIES: Mapping[str, Property] = {
-    "application.sort.policy": _one_of("sort_policy", _texts(SortPolicy)),
+    # YuniKorn's `stateaware` has been another word for `fifo` since its version 1.6.
+    "application.sort.policy": _one_of("sort_policy", {**_texts(SortPolicy), "stateaware": SortPolicy.FIFO}),
     "application.sort.priority": _one_of("priority_sorting", {"enabled": True, "disabled": False}),
     "priority.offset": Property(field="offset", read=_offset, allowed="a whole number of 32 bits"),
     "priority.policy": _one_of("priority_policy", _texts(PriorityPolicy)),

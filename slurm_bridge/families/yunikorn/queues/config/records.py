@@ -60,7 +60,13 @@ class ConfigRecord:
 
     def texts(self, key: str) -> tuple[str, ...]:
         """A list of texts."""
-        return tuple(one for where, one in self._list(key, "a list of texts") if self._is_text(where, one))
+        found: list[str] = []
+        for where, one in self._list(key, "a list of texts"):
+            if isinstance(one, str):
+                found.append(one)
+            else:
+                self._wrong(where, one, TEXT)
+        return tuple(found)
 
     def flag(self, key: str, *, default: bool = False) -> bool:
         """True or false."""
@@ -120,9 +126,9 @@ class ConfigRecord:
             return None
         return -size if negative else size
 
-    def note(self, code: str, where: str, there: str, allowed: str) -> None:
-        """One more problem."""
-        self._problems.append(QueueProblem(code=code, field=where, there=there, allowed=allowed))
+    def note(self, code: str, where: str, there: str, allowed: str, *, warning: bool = False) -> None:
+        """One more problem, or warning."""
+        self._problems.append(QueueProblem(code=code, field=where, there=there, allowed=allowed, warning=warning))
 
     def is_noted(self, key: str) -> bool:
         """There is a problem with this field itself."""
@@ -131,7 +137,10 @@ class ConfigRecord:
     def finish(self) -> None:
         """All fields that this record may have were taken: whatever is left is unknown."""
         for key, value in self._fields.items():
-            if key not in self._known:
+            if key in old_keys.IGNORED:
+                there, allowed = "is not read", "YuniKorn does not read it any more either: remove it"
+                self.note("field_ignored", field(self.where, key), there, allowed, warning=True)
+            elif key not in self._known:
                 hint = old_keys.HINTS.get(key)
                 code = "seed_spelling" if hint else "unknown_field"
                 there = "is an old name" if hint else f"is no field here, with {_short(value)}"
@@ -151,11 +160,6 @@ class ConfigRecord:
             self._problems.extend(old_keys.within(value, where))
         elif value is not None:
             self._wrong(where, value, allowed)
-
-    def _is_text(self, where: str, value: object) -> bool:
-        if not isinstance(value, str):
-            self._wrong(where, value, TEXT)
-        return isinstance(value, str)
 
     def _wrong(self, where: str, value: object, allowed: str) -> None:
         self.note("wrong_type", where, f"is {_short(value)}", f"allowed is {allowed}")

@@ -17,7 +17,6 @@ from slurm_bridge.families.yunikorn.queues.amounts import Known
 from slurm_bridge.families.yunikorn.queues.config import tree_builder
 from slurm_bridge.families.yunikorn.queues.config.problems import ConfigurationRefused, QueueProblem
 from slurm_bridge.families.yunikorn.queues.config.tree_builder import Plan, Planned
-from slurm_bridge.families.yunikorn.queues.settings import QueueSettings
 from slurm_bridge.families.yunikorn.queues.tree import Queue, State
 
 
@@ -63,7 +62,10 @@ def reload(root: Queue, plan: Plan, busy: Container[str] = ()) -> tuple[TreeChan
     for path, one in plan.items():
         queue = tree.find(root, path)
         if queue is not None and queue.leaf != one.leaf:
-            gone.extend(_dismantle(queue))
+            # It is empty, and so is all below it.
+            for below in reversed(tuple(tree.downward(queue))):
+                below.remove()
+                gone.append(below)
             queue = None
         if queue is None:
             tree_builder.add(root, one)
@@ -90,7 +92,7 @@ def sweep(root: Queue, busy: Container[str] = ()) -> tuple[Queue, ...]:
 
 def retire(leaf: Queue, busy: Container[str] = ()) -> tuple[Queue, ...]:
     """As `sweep`, for a leaf that has just lost an application, and for what is above it."""
-    return tuple(itertools.takewhile(lambda queue: _goes(queue, busy), tuple(tree.upward(leaf))))
+    return tuple(itertools.takewhile(lambda queue: _goes(queue, busy), leaf.lineage))
 
 
 def _goes(queue: Queue, busy: Container[str]) -> bool:
@@ -103,7 +105,7 @@ def _goes(queue: Queue, busy: Container[str]) -> bool:
 
 
 def _is_empty(queue: Queue, busy: Container[str]) -> bool:
-    used = queue.allocated or queue.pending or queue.preempting or queue.running or queue.allocating_accepted
+    used = queue.allocated or queue.pending or queue.preempting or queue.running
     return not used and queue.path not in busy
 
 
@@ -125,13 +127,6 @@ def _obstacles(standing: Mapping[str, Queue], plan: Plan, busy: Container[str]) 
         yield QueueProblem(code="queue_kind", field=one.where, there=there, allowed=allowed)
 
 
-def _dismantle(queue: Queue) -> Iterator[Queue]:
-    """Remove the queue and all below it, which are empty."""
-    for below in reversed(tuple(tree.downward(queue))):
-        below.remove()
-        yield below
-
-
 def _leave_behind(root: Queue, plan: Plan) -> None:
     """What is configured no longer drains; what placement made follows its parent and its template."""
     for queue in tuple(tree.downward(root)):
@@ -141,12 +136,9 @@ def _leave_behind(root: Queue, plan: Plan) -> None:
         if drains != (queue.state is State.DRAINING):
             queue.turn(State.DRAINING if drains else State.ACTIVE)
         if not drains:
-            _refresh(queue, tree_builder.made_settings(plan, queue.path, leaf=queue.leaf))
-
-
-def _refresh(queue: Queue, settings: QueueSettings) -> None:
-    if queue.settings != settings:
-        queue.configure(settings)
+            settings = tree_builder.made_settings(plan, queue.path, leaf=queue.leaf)
+            if queue.settings != settings:
+                queue.configure(settings)
 
 
 def _arrange(root: Queue, plan: Plan) -> None:

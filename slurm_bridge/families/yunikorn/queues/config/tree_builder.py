@@ -49,8 +49,8 @@ def _planned(path: str, queue: documents.QueueDocument, above: Planned | None) -
         guaranteed=queue.guaranteed,
         max=queue.max,
         max_applications=queue.max_applications,
-        submit_acl=_access(queue.submit_acl),
-        admin_acl=_access(queue.admin_acl),
+        submit_acl=acl.read(queue.submit_acl),
+        admin_acl=acl.read(queue.admin_acl),
         sort_policy=policy,
     )
     return Planned(
@@ -61,13 +61,6 @@ def _planned(path: str, queue: documents.QueueDocument, above: Planned | None) -
         template=queue.template or (above.template if above else None),
         where=queue.where,
     )
-
-
-def _access(text: str) -> acl.Acl:
-    """The list of a text that passed the checks: spaces around it mean nothing but one before groups."""
-    fields = text.strip()
-    only_groups = text.startswith(" ") and " " not in fields
-    return acl.parse(f" {fields}" if only_groups else fields)
 
 
 def _settings(own: Properties) -> QueueSettings:

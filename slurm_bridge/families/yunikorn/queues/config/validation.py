@@ -12,35 +12,34 @@ Check = Callable[[documents.PartitionDocument], Iterable[QueueProblem]]
 BASE: tuple[Check, ...] = (structure.partition, resources.partition, limits.partition, rules.partition)
 
 #: What a partition may have and still be read as it was meant: none of these hides a value from the checks.
-_HARMLESS = frozenset({"unknown_field", "property_unknown", "property_value"})
+_HARMLESS = frozenset({"unknown_field", "property_value"})
 
 
-def load(mapping: object) -> documents.Document:
+def load(mapping: object, *, one_place: bool = True) -> documents.Document:
     """The configuration of a plain mapping; Refused carries all that is wrong with it."""
     parsed = parser.parse(mapping)
-    found = tuple(problems(parsed))
+    found = tuple(problems(parsed, one_place=one_place))
     if found:
         raise ConfigurationRefused(found)
     return parsed.document
 
 
-def problems(parsed: parser.Parsed, *, ours: bool = True) -> Iterator[QueueProblem]:
-    """What could not be read, then what YuniKorn's rules forbid, then what `ours` do.
+def problems(parsed: parser.Parsed, *, ours: bool = True, one_place: bool = True) -> Iterator[QueueProblem]:
+    """What could not be read, then what YuniKorn's rules forbid, then what `ours` do, `one_place` among them.
 
     A partition of which something could not be read is not checked any further: what is missing would be missed.
     """
     yield from parsed.problems
     yield from structure.partition_names(parsed.document)
-    readable = [one for one in parsed.document.partitions if not _is_broken(one, parsed.problems)]
+    unread = [one.field for one in parsed.problems if one.code not in _HARMLESS]
+    readable = [
+        one for one in parsed.document.partitions if not any(field.startswith(f"{one.where}.") for field in unread)
+    ]
     for partition in readable:
         for check in BASE:
             yield from check(partition)
     if ours:
         for partition in readable:
             yield from beyond.partition(partition)
-        yield from beyond.places(documents.Document(partitions=tuple(readable)))
-
-
-def _is_broken(partition: documents.PartitionDocument, found: Iterable[QueueProblem]) -> bool:
-    """Something within the partition could not be read."""
-    return any(one.field.startswith(f"{partition.where}.") and one.code not in _HARMLESS for one in found)
+        if one_place:
+            yield from beyond.places(documents.Document(partitions=tuple(readable)))

@@ -6,11 +6,10 @@
 4. more     further victims, where a maximum of queues is in the way
 5. trim     only as many as the ask needs; and in a full cluster, as many as it takes besides
 6. guard    no queue ends below a guarantee that was met, or is preempted for the victims in turn
-7. confirm  no victim has ended by itself meanwhile
 """
 
 import dataclasses
-from collections.abc import Callable, Collection, Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 
 from slurm_bridge.families.yunikorn.queues import amounts
 from slurm_bridge.families.yunikorn.queues.preemptors import balance as balances
@@ -18,9 +17,7 @@ from slurm_bridge.families.yunikorn.queues.preemptors import candidates, crowded
 from slurm_bridge.families.yunikorn.queues.preemptors.balance import Balance
 from slurm_bridge.families.yunikorn.queues.preemptors.facts import (
     Asker,
-    AttemptRefused,
     AttemptScene,
-    Key,
     Outcome,
     Planned,
     Reason,
@@ -59,13 +56,6 @@ def try_preemption(asker: Asker, scene: AttemptScene) -> Outcome:
     )
 
 
-def confirm(asker: Asker, outcome: Outcome, is_released: Callable[[Key], bool]) -> Outcome:
-    """The last look before the eviction: a plan stands only if all its victims still do."""
-    if isinstance(outcome, AttemptRefused) or not any(is_released(victim.key) for victim in outcome.victims):
-        return outcome
-    return facts.refused(asker, Reason.VICTIMS_RELEASED)
-
-
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
 class _Found:
     placement: Placement
@@ -81,7 +71,8 @@ def _find(asker: Asker, scene: AttemptScene, balance: Balance) -> _Found | Reaso
     if isinstance(placement, Reason):
         return placement
     victims: tuple[Unit, ...] | Reason = ()
-    if not _has_place(asker, scene, balance, placement):
+    # Whether its nodes, or a maximum above it, need a victim at all.
+    if not (scene.guarded and guards.has_place(asker, placement.nodes, (), balance)):
         victims = _chosen(asker, scene, balance, placement, eligible)
     elif not short:
         return Reason.NOT_NEEDED
@@ -102,11 +93,6 @@ def _placed(asker: Asker, scene: AttemptScene, balance: Balance, eligible: Seque
     if placement is None:
         return Reason.NO_NODE
     return placement
-
-
-def _has_place(asker: Asker, scene: AttemptScene, balance: Balance, placement: Placement) -> bool:
-    """No victim is needed for its nodes, or for a maximum above it."""
-    return scene.guarded and guards.has_place(asker, placement.nodes, (), balance)
 
 
 def _chosen(
@@ -141,7 +127,7 @@ def _is_entitled(asker: Asker, balance: Balance, eligible: Sequence[Unit]) -> bo
         return True
     without = guards.served(asker, eligible, balance) if eligible else balance
     left = without.remaining(asker.queue)
-    return bool(eligible) and left is not None and balances.is_under(asker.resource, left)
+    return bool(eligible) and left is not None and not balances.is_over(asker.resource, left)
 
 
 def _further(trial: Trial, placement: Placement, eligible: Iterable[Unit]) -> list[Unit] | None:

@@ -6,7 +6,7 @@ only, all others also by what is left of all guarantees above.
 
 from collections.abc import Mapping
 
-from slurm_bridge.families.yunikorn.queues import amounts, tree
+from slurm_bridge.families.yunikorn.queues import amounts
 from slurm_bridge.families.yunikorn.queues.amounts import Amount, Known
 from slurm_bridge.families.yunikorn.queues.tree import Queue
 
@@ -18,7 +18,7 @@ class Balance:
 
     def __init__(self, asking: Queue, changes: Mapping[Queue, Amount] | None = None) -> None:
         self.asking = asking
-        self._above = frozenset(tree.upward(asking))
+        self._above = frozenset(asking.lineage)
         self._changes = {queue: dict(change) for queue, change in (changes or {}).items()}
 
     def fork(self) -> "Balance":
@@ -33,7 +33,7 @@ class Balance:
 
     def add(self, queue: Queue, amount: Amount) -> None:
         """So much more is in use, here and above."""
-        for above in tree.upward(queue):
+        for above in queue.lineage:
             amounts.add(self._changes.setdefault(above, {}), amount)
 
     def take(self, queue: Queue, amount: Amount) -> None:
@@ -89,11 +89,6 @@ class Balance:
         return amounts.smaller(own, above)
 
 
-def is_under(ask: Amount, remaining: Known) -> bool:
-    """The asking queue is within its guarantee: no type of the ask has less than nothing left."""
-    return not is_over(ask, remaining)
-
-
 def is_over(ask: Amount, remaining: Known) -> bool:
-    """The queue of a victim is over its guarantee: some type of the ask has less than nothing left."""
+    """The queue is over its guarantee: some type of the ask has less than nothing left."""
     return any((remaining or {}).get(kind, 0) < 0 for kind in ask)

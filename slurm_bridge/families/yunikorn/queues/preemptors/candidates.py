@@ -35,18 +35,14 @@ def reach(asker: Asker, balance: Balance) -> Reach:
     here = asker.queue
     while True:
         known[here] = priority
-        if here.parent is None or _stops(here, asker, balance):
+        if here.parent is None or here.preemption_policy is PreemptionPolicy.FENCE:
+            return Reach(fence=here, priorities=known)
+        wanted = amounts.plus(balance.allocated(here), asker.total)
+        if not amounts.fit_in_max_undefined(wanted, tree.effective_max(here)):
             return Reach(fence=here, priorities=known)
         fenced = here.priority_policy is PriorityPolicy.FENCE
         priority = here.offset if fenced else priority + here.offset
         here = here.parent
-
-
-def _stops(queue: Queue, asker: Asker, balance: Balance) -> bool:
-    if queue.preemption_policy is PreemptionPolicy.FENCE:
-        return True
-    wanted = amounts.plus(balance.allocated(queue), asker.total)
-    return not amounts.fit_in_max_undefined(wanted, tree.effective_max(queue))
 
 
 def candidates(asker: Asker, balance: Balance, standing: Callable[[Queue], Iterable[AttemptAllocation]]) -> Candidates:

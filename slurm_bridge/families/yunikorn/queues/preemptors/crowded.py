@@ -6,7 +6,7 @@ everything that is let in counts against it, whether it has started or not.
 
 from collections.abc import Collection, Iterable
 
-from slurm_bridge.families.yunikorn.queues import amounts, tree
+from slurm_bridge.families.yunikorn.queues import amounts
 from slurm_bridge.families.yunikorn.queues.amounts import Amount, Known
 from slurm_bridge.families.yunikorn.queues.preemptors.balance import Balance
 from slurm_bridge.families.yunikorn.queues.preemptors.facts import Asker
@@ -32,7 +32,7 @@ def shortage(asker: Asker, size: Known, balance: Balance) -> dict[str, int]:
     """What others have to give back of the cluster's room, because it is owed; nothing where there is room."""
     if not size:
         return {}
-    *_, root = tree.upward(asker.queue)
+    root = asker.queue.lineage[-1]
     short = missing(size, balance.kept(root), asker.total)
     return short if short and is_owed(balance, asker.queue, asker.total, short) else {}
 
@@ -54,7 +54,8 @@ def further(
     for unit in eligible:
         if not _is_short(left):
             break
-        if unit not in trial.gone and _helps(unit, left) and _may_lose(trial, unit):
+        helps = any(amount > 0 and unit.total.get(kind, 0) > 0 for kind, amount in left.items())
+        if helps and unit not in trial.gone and _may_lose(trial, unit):
             trial.remove(unit)
             amounts.add(left, _given(unit, short, -1))
             taken.append(unit)
@@ -81,13 +82,9 @@ def _is_short(left: Amount) -> bool:
     return any(amount > 0 for amount in left.values())
 
 
-def _helps(unit: Unit, left: Amount) -> bool:
-    return any(amount > 0 and unit.total.get(kind, 0) > 0 for kind, amount in left.items())
-
-
 def _may_lose(trial: Trial, unit: Unit) -> bool:
     """As in any trial; and what the asking queue shares with others above keeps its guarantee, with the ask in it."""
-    shared = (queue for queue in tree.upward(unit.queue) if trial.balance.contains_asker(queue))
+    shared = (queue for queue in unit.queue.lineage if trial.balance.contains_asker(queue))
     return trial.may_lose(unit) and not any(_falls_below(queue, unit.total, trial.balance) for queue in shared)
 
 

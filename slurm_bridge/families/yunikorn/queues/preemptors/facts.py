@@ -129,7 +129,6 @@ class Reason(enum.StrEnum):
     INSUFFICIENT = "insufficient"
     NO_VICTIMS = "no_victims"
     SHORTFALL = "shortfall"
-    VICTIMS_RELEASED = "victims_released"
     NOT_NEEDED = "not_needed"
     BELOW_GUARANTEE = "below_guarantee"
     TAKEN_BACK = "taken_back"
@@ -142,7 +141,6 @@ WORDS = {
     Reason.INSUFFICIENT: "with the further victims it takes, queue {queue} would be over its guarantee",
     Reason.NO_VICTIMS: "there are no victims for {asker}",
     Reason.SHORTFALL: "all victims together are less than what {asker} asks for",
-    Reason.VICTIMS_RELEASED: "a victim for {asker} has ended by itself meanwhile",
     Reason.NOT_NEEDED: "{asker} has its place without any victim",
     Reason.BELOW_GUARANTEE: "the victims for {asker} would leave a queue below its guarantee",
     Reason.TAKEN_BACK: "queue {queue} would be preempted for the victims of {asker} in turn",

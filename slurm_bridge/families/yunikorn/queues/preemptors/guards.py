@@ -4,8 +4,7 @@ import collections
 import math
 from collections.abc import Iterable, Iterator, Sequence
 
-from slurm_bridge.families.yunikorn.queues import amounts, tree
-from slurm_bridge.families.yunikorn.queues.amounts import Amount
+from slurm_bridge.families.yunikorn.queues import amounts
 from slurm_bridge.families.yunikorn.queues.preemptors.balance import Balance
 from slurm_bridge.families.yunikorn.queues.preemptors.facts import (
     Asker,
@@ -46,7 +45,7 @@ def _freed(gone: Iterable[Unit]) -> dict[str, dict[str, int]]:
 
 def _fits_maxima(asker: Asker, gone: Iterable[Unit], balance: Balance) -> bool:
     after = served(asker, gone, balance)
-    limited = ((queue.max, after.kept(queue)) for queue in tree.upward(asker.queue) if queue.max)
+    limited = ((queue.max, after.kept(queue)) for queue in asker.queue.lineage if queue.max)
     return all(
         amount <= 0 or used.get(kind, 0) <= most.get(kind, math.inf)
         for most, used in limited
@@ -56,7 +55,7 @@ def _fits_maxima(asker: Asker, gone: Iterable[Unit], balance: Balance) -> bool:
 
 def is_over(queue: Queue, balance: Balance) -> bool:
     """There is more than a maximum here or above: it was lowered."""
-    return any(not amounts.fit_in_max_undefined(balance.kept(one), one.max) for one in tree.upward(queue))
+    return any(not amounts.fit_in_max_undefined(balance.kept(one), one.max) for one in queue.lineage)
 
 
 def served(asker: Asker, gone: Iterable[Unit], balance: Balance) -> Balance:
@@ -79,7 +78,7 @@ def without(balance: Balance, gone: Iterable[Unit]) -> Balance:
 
 def keeps_guarantees(before: Balance, after: Balance, gone: Iterable[Unit]) -> bool:
     """No queue is below a guarantee that it was not below before."""
-    touched = {queue for unit in gone for queue in tree.upward(unit.queue)}
+    touched = {queue for unit in gone for queue in unit.queue.lineage}
     return not any(_falls_below(queue, before, after) for queue in touched)
 
 
@@ -126,10 +125,13 @@ def later(asker: Asker, scene: AttemptScene, placement: Placement, gone: tuple[U
     for name in names:
         amounts.add(changes.setdefault(name, {}), amounts.times(asker.resource, -1))
     nodes = [node for node in map(scene.nodes.get, changes) if node is not None]
-    rooms = [_changed(node, changes[node.name]) for node in nodes]
+    rooms = [
+        ImaginedNode(
+            name=node.name,
+            capacity=node.capacity,
+            free=amounts.plus(node.free, changes[node.name]),
+            schedulable=node.schedulable,
+        )
+        for node in nodes
+    ]
     return AttemptScene(standing=standing, nodes=ImaginedNodes(rooms, scene.nodes), held=scene.held, size=scene.size)
-
-
-def _changed(node: AttemptNode, change: Amount) -> ImaginedNode:
-    free = amounts.plus(node.free, change)
-    return ImaginedNode(name=node.name, capacity=node.capacity, free=free, schedulable=node.schedulable)

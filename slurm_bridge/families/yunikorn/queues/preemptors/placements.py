@@ -7,7 +7,7 @@ worked out again when something changed since, but only once it is the best one:
 import dataclasses
 import heapq
 import itertools
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 
 from slurm_bridge.families.yunikorn.queues import amounts
 from slurm_bridge.families.yunikorn.queues.amounts import Amount
@@ -113,8 +113,10 @@ class _Search:
         self._victims: list[Unit] = []
 
     def run(self) -> Placement | None:
-        for node in self._nodes():
-            self._offer(node)
+        tried = self._tried_all
+        for node in map(self._scene.nodes.get, self._by_node) if tried else iter(self._scene.nodes):
+            if node is not None and self._is_usable(node):
+                self._offer(node)
         while self._offers and len(self._placed) < self._trial.asker.members:
             self._settle(heapq.heappop(self._offers))
         if len(self._placed) < self._trial.asker.members or (self._scene.nodes_tried and not self._victims):
@@ -160,10 +162,6 @@ class _Search:
     def _tried_all(self) -> bool:
         """Every node has been tried without victims; of a gang that says only that not all of it has its place."""
         return self._scene.nodes_tried and self._trial.asker.members == 1
-
-    def _nodes(self) -> Iterator[AttemptNode]:
-        nodes = map(self._scene.nodes.get, self._by_node) if self._tried_all else iter(self._scene.nodes)
-        return (node for node in nodes if node is not None and self._is_usable(node))
 
     def _is_usable(self, node: AttemptNode) -> bool:
         fits = amounts.fit_in(self._trial.asker.resource, node.capacity)

@@ -3,7 +3,7 @@
 import dataclasses
 from collections.abc import Callable, Iterable
 
-from slurm_bridge.families.yunikorn.queues import amounts, tree
+from slurm_bridge.families.yunikorn.queues import amounts
 from slurm_bridge.families.yunikorn.queues.amounts import Amount, Known
 from slurm_bridge.families.yunikorn.queues.preemptors import guards
 from slurm_bridge.families.yunikorn.queues.preemptors.balance import Balance
@@ -43,7 +43,7 @@ def preemptable(
 
 def preemptable_of(queue: Queue) -> Known:
     """As `preemptable`, of a queue as it is."""
-    path = ((above.guaranteed, above.allocated) for above in tree.upward(queue) if above.guaranteed)
+    path = ((above.guaranteed, above.allocated) for above in queue.lineage if above.guaranteed)
     return preemptable(queue.max, queue.allocated, queue.preempting, path)
 
 
@@ -57,12 +57,9 @@ def distribute(queue: Queue, amount: Amount) -> dict[Queue, dict[str, int]]:
         total = amounts.plus(total, beyond)
     leaves: dict[Queue, dict[str, int]] = {}
     for child, beyond in surplus.items():
-        leaves |= distribute(child, _part(beyond, total, amount))
+        part = {kind: one * amount[kind] // total[kind] for kind, one in beyond.items() if kind in amount}
+        leaves |= distribute(child, part)
     return leaves
-
-
-def _part(beyond: Amount, total: Amount, amount: Amount) -> dict[str, int]:
-    return {kind: one * amount[kind] // total[kind] for kind, one in beyond.items() if kind in amount}
 
 
 def _surplus(queue: Queue) -> dict[str, int]:

@@ -1,6 +1,6 @@
 """An attempt so far: its victims, what that leaves of guarantees, and what is free on the nodes then."""
 
-from slurm_bridge.families.yunikorn.queues import amounts, tree
+from slurm_bridge.families.yunikorn.queues import amounts
 from slurm_bridge.families.yunikorn.queues.amounts import Amount
 from slurm_bridge.families.yunikorn.queues.preemptors import balance as balances
 from slurm_bridge.families.yunikorn.queues.preemptors.balance import Balance
@@ -82,7 +82,7 @@ class Trial:
             return False
         return not self.guarded or all(
             self._keeps_guarantee(queue, unit.total)
-            for queue in tree.upward(unit.queue)
+            for queue in unit.queue.lineage
             if not self.balance.contains_asker(queue)
         )
 

@@ -25,14 +25,14 @@ def config(*partitions: Mapping) -> Mapping:
     return {"partitions": list(partitions)}
 
 
-def problems(mapping: object, *, ours: bool = True) -> list[QueueProblem]:
-    """All that is wrong with it."""
-    return list(validation.problems(parser.parse(mapping), ours=ours))
+def problems(mapping: object, **rules: bool) -> list[QueueProblem]:
+    """All that is wrong with it, by these sets of rules."""
+    return list(validation.problems(parser.parse(mapping), **rules))
 
 
-def codes(mapping: object, *, ours: bool = True) -> list[str]:
+def codes(mapping: object, **rules: bool) -> list[str]:
     """Only the codes."""
-    return [problem.code for problem in problems(mapping, ours=ours)]
+    return [problem.code for problem in problems(mapping, **rules)]
 
 
 def loaded(*queues: Mapping, **fields: Any) -> documents.PartitionDocument:

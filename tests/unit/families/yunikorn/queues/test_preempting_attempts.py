@@ -224,15 +224,6 @@ def test_an_ask_that_its_queue_is_not_guaranteed_looks_at_nobody() -> None:
     assert reason(attempts.try_preemption(cluster.ask("a", {"cpu": 3}), scene)) == "does_not_guarantee"
 
 
-def test_a_plan_stands_only_while_all_its_victims_do() -> None:
-    """Otherwise more would be evicted than the ask needs."""
-    cluster = borrowed()
-    ask = cluster.ask("a", CPU)
-    plan = cluster.attempt(ask)
-    assert attempts.confirm(ask, plan, lambda _key: False) is plan
-    assert reason(attempts.confirm(ask, plan, lambda key: key == "fourth")) == "victims_released"
-
-
 @pytest.mark.parametrize(
     ("now", "allowed"),
     [(29.0, False), (30.0, True), (44.0, False), (45.0, True)],

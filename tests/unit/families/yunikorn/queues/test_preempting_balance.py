@@ -114,7 +114,7 @@ def _the_ask_has_its_place(cluster: Cluster, asker: Asker, plan: Planned) -> Non
         room = rooms.get(name)
         assert room is not None
         assert all(room.free[kind] >= 0 for kind in asker.resource)
-    for queue in tree.upward(asker.queue):
+    for queue in asker.queue.lineage:
         assert all(queue.allocated[kind] <= (queue.max or {}).get(kind, 10**9) for kind in asker.resource)
 
 

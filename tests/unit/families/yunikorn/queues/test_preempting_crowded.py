@@ -12,7 +12,6 @@ from slurm_bridge.families.yunikorn.queues.preemptors import crowded
 from slurm_bridge.families.yunikorn.queues.preemptors.facts import Planned
 from slurm_bridge.families.yunikorn.queues.records import NodeMode, NodeReport
 from slurm_bridge.families.yunikorn.queues.settings import QueueSettings
-from slurm_bridge.families.yunikorn.queues.wait_reasons import waits
 from tests.examples import examples
 from tests.unit.families.yunikorn.queues.support_configs import queue
 from tests.unit.families.yunikorn.queues.support_core import ask_id
@@ -38,11 +37,6 @@ class Sized(Site):
     def start(self, name: str, *numbers: int) -> None:
         """The scheduler behind has given them their nodes."""
         self.world.update(started=tuple(ask_id(name, f"{name}-{number}") for number in numbers))
-
-    def why(self, name: str) -> str:
-        """What is said of an application that waits."""
-        found = waits(self.world.scheduled(), self.world.clock.wall())
-        return next(one.reason for one in found if one.application == name)
 
 
 def full(*queues: Any, **options: Any) -> Sized:
@@ -100,12 +94,6 @@ class TestKeptBack:
         assert site.used("a") == 0
         site.confirm()
         assert site.used("a") == 4_000
-
-    def test_whoever_looks_is_told_what_it_waits_for(self) -> None:
-        """Before others are told to go."""
-        site = full()
-        site.submit("a", "root.a", 4_000)
-        assert site.why("a").startswith("the cluster is full: room is made for what queues are guaranteed")
 
     def test_asks_beyond_the_guarantee_are_let_in_as_ever(self) -> None:
         """A full cluster keeps nobody who borrows; the queue gets what it is guaranteed, and no more goes for it."""
@@ -316,7 +304,7 @@ def test_whoever_goes_has_borrowed_and_the_ask_fits_then(seed: int) -> None:
         assert victim.queue is not asker.queue
         assert any(
             amount > (above.guaranteed or {}).get(kind, 0)
-            for above in tree.upward(victim.queue)
+            for above in victim.queue.lineage
             for kind, amount in above.allocated.items()
         )
     cluster.serve(asker, outcome)

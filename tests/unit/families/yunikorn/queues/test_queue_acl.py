@@ -3,7 +3,7 @@
 import pytest
 
 from slurm_bridge.errors import BadConfiguration
-from slurm_bridge.families.yunikorn.queues import acl
+from slurm_bridge.families.yunikorn.queues import acl, placement
 from slurm_bridge.families.yunikorn.queues.acl import Acl
 from slurm_bridge.families.yunikorn.queues.settings import QueueSettings
 from tests.unit.families.yunikorn.queues.support_trees import at, root_of
@@ -28,6 +28,10 @@ def _acl(*users: str, groups: tuple[str, ...] = ()) -> Acl:
         ("machine$,_x,a@b.c", _acl("machine$", "_x", "a@b.c")),
         ("1st,*,bob a.b,*,dev", _acl("bob", groups=("dev",))),
         ("ann,ann,,", _acl("ann")),
+        (
+            "system:serviceaccount:physics:default system:serviceaccounts:physics",
+            _acl("system:serviceaccount:physics:default", groups=("system:serviceaccounts:physics",)),
+        ),
     ],
 )
 def test_a_list_is_users_then_groups(text: str, parsed: Acl):
@@ -66,21 +70,17 @@ _GUARDED = root_of(
 
 
 @pytest.mark.parametrize(
-    ("user", "groups", "queue", "submits", "administers"),
+    ("user", "groups", "queue", "submits"),
     [
-        ("bob", (), "root.team.a", True, False),
-        ("bob", (), "root.team", False, False),
-        ("ann", (), "root.team.a", True, False),
-        ("eve", ("leads",), "root.team.a", True, True),
-        ("boss", (), "root.team.a", True, True),
-        ("boss", (), "root.@recovery@", False, True),
-        ("eve", (), "root.@recovery@", False, False),
+        ("bob", (), "root.team.a", True),
+        ("bob", (), "root.team", False),
+        ("ann", (), "root.team.a", True),
+        ("eve", ("leads",), "root.team.a", True),
+        ("boss", (), "root.team.a", True),
+        ("boss", (), "root.@recovery@", False),
+        ("eve", (), "root.@recovery@", False),
     ],
 )
-def test_what_is_allowed_above_is_allowed_below(
-    user: str, groups: tuple[str, ...], queue: str, submits: bool, administers: bool
-):
+def test_what_is_allowed_above_is_allowed_below(user: str, groups: tuple[str, ...], queue: str, submits: bool):
     """Administering includes submitting, but nobody submits to the recovery queue."""
-    found = at(_GUARDED, queue)
-    assert acl.may_submit(found, user, groups) is submits
-    assert acl.may_administer(found, user, groups) is administers
+    assert placement.may_submit(at(_GUARDED, queue), user, groups) is submits

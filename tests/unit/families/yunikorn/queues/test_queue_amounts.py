@@ -1,7 +1,7 @@
 """Amounts by type: arithmetic, fit tests and shares."""
 
 import functools
-import math
+import itertools
 
 import hypothesis
 import pytest
@@ -84,11 +84,6 @@ class TestArithmetic:
         """Empty is nothing of anything."""
         assert (amounts.is_positive(amount), amounts.is_empty(amount)) == (positive, empty)
 
-    @hypothesis.given(known, known)
-    def test_of_two_at_most_one_is_larger(self, left: Known, right: Known):
-        """And none of two that are the same."""
-        assert amounts.is_larger(left, right) + amounts.is_larger(right, left) + amounts.same(left, right) <= 1
-
 
 class TestFits:
     @hypothesis.given(known, known)
@@ -114,34 +109,47 @@ class TestFits:
         assert amounts.fit_in_score({"a": 0, "b": 4}, None) == 2
 
 
+def compare(left: list[float], right: list[float]) -> int:
+    """The rule as it is written: the largest shares first, and what one side has beyond the other against nothing."""
+    for one, other in itertools.zip_longest(reversed(left), reversed(right), fillvalue=0):
+        if one != other:
+            return 1 if one > other else -1
+    return 0
+
+
+def by_keys(left: list[float], right: list[float]) -> int:
+    """1 where the left one is larger, -1 where the right one is, else 0."""
+    one, other = amounts.share_key(left), amounts.share_key(right)
+    return (one > other) - (one < other)
+
+
 class TestShares:
     @hypothesis.given(_ascending, _ascending)
     def test_the_key_sorts_as_shares_compare(self, left: list[float], right: list[float]):
         """Exactly: what compares equal has equal keys."""
-        one, other = amounts.share_key(left), amounts.share_key(right)
-        assert (one > other) - (one < other) == amounts.compare_shares(left, right)
+        assert by_keys(left, right) == compare(left, right)
 
     @hypothesis.given(st.lists(_ascending, max_size=8))
     def test_the_key_puts_many_into_the_order_of_comparing(self, lists: list[list[float]]):
         """Stable in the same way."""
-        assert sorted(lists, key=amounts.share_key) == sorted(lists, key=functools.cmp_to_key(amounts.compare_shares))
+        assert sorted(lists, key=amounts.share_key) == sorted(lists, key=functools.cmp_to_key(compare))
 
     @pytest.mark.parametrize(
         ("left", "right", "result"),
         [
             ([1, 2], [0, 2], 1),
             ([], [], 0),
-            (None, [0, 0], 0),
+            ([], [0, 0], 0),
             ([0, 1], [1], 0),
             ([1], [0, 0.5, 1], -1),
             ([-1, 0, 1], [1], -1),
-            ([-1], None, -1),
+            ([-1], [], -1),
         ],
     )
-    def test_the_largest_share_decides_first(self, left: list[float] | None, right: list[float] | None, result: int):
+    def test_the_largest_share_decides_first(self, left: list[float], right: list[float], result: int):
         """Further zeros decide nothing, a further negative share is less than none."""
-        assert amounts.compare_shares(left, right) == result
-        assert amounts.compare_shares(right, left) == -result
+        assert by_keys(left, right) == result
+        assert by_keys(right, left) == -result
 
     def test_shares_are_raw_amounts_without_a_total(self):
         """Ascending; of a type that is 0 in the total as well."""
@@ -151,22 +159,14 @@ class TestShares:
     @hypothesis.given(amounts_of_things, amounts_of_things, limits)
     def test_all_types_are_as_good_as_no_choice(self, left: dict[str, int], right: dict[str, int], total: Known):
         """Because what there is nothing of decides nothing, where nobody has less than that."""
-        chosen = amounts.usage_ratio_types(left, right, total, TYPES)
-        assert chosen == amounts.usage_ratio(left, right, total) == amounts.usage_ratio_types(left, right, total, None)
+        chosen = by_keys(*(amounts.shares_of_types(side, total, TYPES) for side in (left, right)))
+        assert chosen == by_keys(*(amounts.shares(side, total) for side in (left, right)))
 
     def test_of_chosen_types_nothing_is_as_good_as_not_said(self):
         """Among all types it is more than less than nothing."""
         left, right = {"a": 0, "b": -1}, {"b": -1}
-        assert amounts.usage_ratio_types(left, right, None, TYPES) == 0
-        assert amounts.usage_ratio_types(left, right, None, None) == amounts.usage_ratio(left, right, None) == 1
-
-    @pytest.mark.parametrize(
-        ("left", "right", "ratio"),
-        [(1, 4, 0.25), (0, 0, 1.0), (2, 0, math.inf), (-2, 0, -math.inf), (-1, 2, -0.5)],
-    )
-    def test_the_fairness_ratio_divides_the_largest_shares(self, left: int, right: int, ratio: float):
-        """Nothing through nothing is even."""
-        assert amounts.fairness_ratio({"a": left}, {"a": right}, {"a": 10}) == pytest.approx(ratio)
+        assert by_keys(*(amounts.shares_of_types(side, None, TYPES) for side in (left, right))) == 0
+        assert by_keys(*(amounts.shares_of_types(side, None, None) for side in (left, right))) == 1
 
     def test_a_fair_share_is_measured_against_the_guarantee_first(self):
         """Then against the fair maximum; a type with neither does not count."""

@@ -105,6 +105,26 @@ def test_a_partition_that_breaks_a_rule_is_named_with_its_field(wrong: dict[str,
     assert [(problem.code, problem.field) for problem in found] == [(code, f"partitions[0].{field}")]
 
 
+@pytest.mark.parametrize(
+    ("text", "names"),
+    [
+        ("ann,system:serviceaccount:physics:default system:serviceaccounts:physics,dev", []),
+        ("* any;thing", []),
+        ("ann,bob;carl", ["user 'bob;carl'"]),
+        ("1st,*,bob a.b,dev", ["user '1st'", "user '*'", "group 'a.b'"]),
+        (" dev.ops ", ["group 'dev.ops'"]),
+        ("ann, bob", ["user ''"]),
+    ],
+)
+@pytest.mark.parametrize("field", ["submitacl", "adminacl"])
+def test_each_name_of_an_access_list_can_be_read(field: str, text: str, names: list[str]) -> None:
+    """A name that would count for nothing is told with its queue and its field."""
+    found = problems(config(partition(queue("team", queue("a", **{field: text})))))
+    assert [problem.code for problem in found] == ["acl_name"] * len(names)
+    assert [problem.there for problem in found] == [f"of queue root.team.a has the {name}" for name in names]
+    assert {problem.field for problem in found} <= {f"partitions[0].queues[0].queues[0].queues[0].{field}"}
+
+
 def test_a_limit_is_within_its_queue() -> None:
     """Of resources and of applications; of the types that the queue limits."""
     limit = {"users": ["ann"], "maxapplications": 6, "maxresources": {"x": 2, "y": 9}}

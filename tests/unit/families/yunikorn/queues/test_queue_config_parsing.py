@@ -123,7 +123,6 @@ def test_a_partition_without_a_name_is_called_default() -> None:
             "invalid_quantity",
             "childtemplate.resources.max.memory",
         ),
-        (queue("a", properties={"colour": "red"}), "property_unknown", "properties.colour"),
         (queue("a", properties={"preemption.delay": 30}), "property_value", 'properties["preemption.delay"]'),
     ],
 )
@@ -133,6 +132,65 @@ def test_what_cannot_be_read_is_named_with_its_place(wrong: dict[str, object], c
     assert [(problem.code, problem.field) for problem in found] == [
         (code, f"partitions[0].queues[0].queues[1].{field}")
     ]
+
+
+@pytest.mark.parametrize(
+    ("odd", "code", "field", "there"),
+    [
+        ({"properties": {"colour": "red"}}, "property_unknown", "properties.colour", "is no property, and is ignored"),
+        (
+            {"parent": True, "childtemplate": {"properties": {"colour": "red"}}},
+            "property_unknown",
+            "childtemplate.properties.colour",
+            "is no property, and is ignored",
+        ),
+        (
+            {"resources": {"max": {"nvidia.com/gpu": 0}}},
+            "max_zero",
+            "resources.max",
+            "has nothing but zeros, and is ignored, as YuniKorn does",
+        ),
+    ],
+)
+def test_what_yunikorn_ignores_is_a_warning_with_its_queue(
+    odd: dict[str, object], code: str, field: str, there: str
+) -> None:
+    """The configuration is used without it."""
+    found = loaded(queue("team", queue("first"), queue("a", **odd)))
+    plain = loaded(queue("team", queue("first"), queue("a")))
+    assert found.root.queues[0].queues[1].max is None is plain.root.queues[0].queues[1].max
+    (warning,) = validation.load(config(partition(queue("team", queue("first"), queue("a", **odd))))).warnings
+    assert (warning.code, warning.field) == (code, f"partitions[0].queues[0].queues[0].queues[1].{field}")
+    assert warning.there == f"of queue root.team.a {there}"
+
+
+def test_a_warning_of_an_unknown_property_has_the_known_ones() -> None:
+    """So that a slip of the pen is seen."""
+    (warning,) = validation.load(config(partition(queue("a", properties={"priority.ofset": "1"})))).warnings
+    assert "priority.offset" in warning.allowed
+
+
+def test_a_maximum_with_more_than_zeros_is_one() -> None:
+    """A zero beside others forbids that type."""
+    document = validation.load(config(partition(queue("a", resources={"max": {"vcore": "1", "gpu": 0}}))))
+    assert document.warnings == ()
+    assert document.partitions[0].root.queues[0].max == {"vcore": 1_000, "gpu": 0}
+
+
+def test_fields_that_yunikorn_does_not_read_any_more_are_warnings() -> None:
+    """They stand in files of earlier versions."""
+    written = config(partition(queue("a"), statedumpfilepath="state.txt")) | {"checksum": "abc"}
+    assert [(one.code, one.field) for one in validation.load(written).warnings] == [
+        ("field_ignored", "partitions[0].statedumpfilepath"),
+        ("field_ignored", "checksum"),
+    ]
+
+
+def test_a_warning_hides_no_problem_and_is_none() -> None:
+    """Both are told."""
+    parsed = parser.parse(config(partition(queue("a$", properties={"colour": "red"}))))
+    assert [one.code for one in validation.problems(parsed)] == ["queue_name"]
+    assert [one.code for one in parsed.document.warnings] == ["property_unknown"]
 
 
 def test_a_problem_says_what_is_there_and_what_is_allowed() -> None:

@@ -57,6 +57,19 @@ def test_only_the_topmost_of_a_moved_subtree_is_told() -> None:
     assert found.there == "b is root.b in partition y"
 
 
+def test_the_rule_can_be_switched_off() -> None:
+    """YuniKorn's own documents have such names; all other rules hold."""
+    written = config(_x(queue("testqueue"), queue("parent", queue("testqueue"), queue("b d"))))
+    assert codes(written, one_place=False) == ["queue_name"]
+    assert codes(written) == ["queue_name", "queue_place"]
+
+
+def test_a_name_with_two_places_is_told_with_the_option_that_allows_it() -> None:
+    """The hook has it."""
+    (found,) = problems(config(_x(queue("a", queue("c")), queue("c"))))
+    assert found.allowed.endswith("; `one_place: false` of the hook allows several")
+
+
 def test_yunikorns_own_rules_allow_it() -> None:
     """The rule comes on top of them."""
     assert codes(config(_x(queue("a", queue("c")), queue("c"))), ours=False) == []

@@ -6,8 +6,8 @@ import pytest
 
 from slurm_bridge import errors
 from slurm_bridge.families.yunikorn.queues import ledger
+from slurm_bridge.families.yunikorn.queues.partition import AllocationRules
 from slurm_bridge.families.yunikorn.queues.records import Allocation, AllocationRelease, NodeMode, Thing
-from slurm_bridge.families.yunikorn.queues.rules import AllocationRules
 from tests.unit.families.yunikorn.queues.support_configs import partition, queue
 from tests.unit.families.yunikorn.queues.support_core import (
     World,
@@ -128,17 +128,13 @@ class TestApplications:
         assert nodes["packs", "1"] == nodes["packs", "2"] == ("n1",)
         assert nodes["fair", "1"] == nodes["fair", "2"] == ("n2",)
 
-    def test_a_registered_order_of_nodes_is_one_of_those_to_choose(self):
-        """And an unknown one is a rejection that names all of them."""
-        world = World(sorts={"largest": lambda capacity, _allocated: -capacity["vcore"]})
+    def test_an_unknown_order_of_nodes_is_a_rejection_that_names_all_orders(self):
+        """The application enters no queue."""
+        world = World()
         manager = world.register()
-        world.update(nodes=(node("n1"), node("n2", 20_000)))
-        waiting_for(world, ("app", "1", 1), node_sort="largest")
         world.update(applications=(application("other", node_sort="smallest"),))
-        world.settle()
-        assert manager.new == [("app", "1", ("n2",))]
         assert manager.reasons(Thing.APPLICATION) == [
-            "application other: node sort 'smallest' is unknown; allowed are binpacking, fair, largest"
+            "application other: node sort 'smallest' is unknown; allowed are binpacking, fair"
         ]
 
     def test_a_partition_has_its_own_order_of_nodes(self):
@@ -200,6 +196,62 @@ class TestApplications:
         world.clock.advance(10.5)
         world.settle()
         assert [key for _, key, _ in manager.new] == ["1", "2", "small"]
+
+    @pytest.mark.parametrize(("more", "pauses"), [(0, False), (1, False), (2, True)])
+    def test_one_ask_without_room_time_and_again_sets_its_application_aside(self, more: int, pauses: bool):
+        """Each node that comes and has no room for it counts; then it is not tried until the pause is over."""
+        properties = {"application.unschedasks.backoff": "3", "application.unschedasks.backoff.delay": "10s"}
+        world = World()
+        manager = world.register(documented(queue("a", properties=properties)))
+        world.update(nodes=(node("n1", 4_000), node("n2", 4_000)))
+        waiting_for(world, ("app", "1", 5_000))
+        world.settle()
+        for number in range(more):
+            world.update(nodes=(node(f"more{number}", 4_000),))
+            world.settle()
+        world.update(nodes=(node("large", 20_000),))
+        world.settle()
+        assert (manager.new == []) is pauses
+        world.clock.advance(10.5)
+        world.settle()
+        assert manager.new == [("app", "1", ("large",))]
+
+    def test_an_application_that_gets_something_begins_to_count_anew(self):
+        """Its first ask found room at last, so that the second one has all its tries."""
+        properties = {"application.unschedasks.backoff": "2", "application.unschedasks.backoff.delay": "10s"}
+        world = World()
+        manager = world.register(documented(queue("a", properties=properties)))
+        waiting_for(world, ("app", "1", 5_000))
+        for name, size in (("n1", 4_000), ("n2", 5_000)):
+            world.update(nodes=(node(name, size),))
+            world.settle()
+        world.update(asks=(ask("app", "2", 5_000),))
+        world.settle()
+        world.update(nodes=(node("n3", 5_000),))
+        world.settle()
+        assert [key for _, key, _ in manager.new] == ["1", "2"]
+
+    def test_where_another_scheduler_has_the_nodes_their_news_end_a_pause(self):
+        """What was refused there is not room that is missing, but a place that may be free now."""
+        properties = {"application.unschedasks.backoff": "2", "application.unschedasks.backoff.delay": "30s"}
+        world = World()
+        manager = world.register(
+            documented(queue("a", properties=properties)), mode=NodeMode.ALLOCATABLE, predicates=True
+        )
+        manager.refuses["slurm"] = "no place"
+        world.update(nodes=(node("slurm"),))
+        waiting_for(world, ("app", "1", 1_000), ("other", "2", 1_000))
+        world.settle()
+        world.update(nodes=(node("slurm"),))
+        world.settle()
+        asked = len(manager.asked)
+        world.update(removed_applications=(named("other"),))
+        world.settle()
+        assert len(manager.asked) == asked
+        manager.refuses.clear()
+        world.update(nodes=(node("slurm"),))
+        world.settle()
+        assert manager.new == [("app", "1", ("slurm",))]
 
     def test_an_application_that_is_refused_again_is_asked_for_less_often(self):
         """One refusal may be a coincidence; after more of them it pauses, each time for longer."""

@@ -35,7 +35,7 @@ def check_flights(partition: QueuePartition) -> None:
         assert all(partition.is_to_go(victim) for victim in flight.victims)
         assert amounts.fit_in(flight.kept, flight.total)
     for one in tree.downward(partition.root):
-        below = [flight.kept for flight in partition.flights if tree.is_within(flight.queue, one)]
+        below = [flight.kept for flight in partition.flights if one in flight.queue.lineage]
         assert amounts.same(one.promised, functools.reduce(amounts.plus, below, {}))
     for application_ in partition.applications.values():
         for key, allocation in application_.allocations.items():

@@ -4,7 +4,6 @@ from slurm_bridge.families.yunikorn.queues.preemption import MOST_ATTEMPTS
 from slurm_bridge.families.yunikorn.queues.preemptors.facts import AttemptAllocation
 from slurm_bridge.families.yunikorn.queues.records import NodeMode
 from slurm_bridge.families.yunikorn.queues.tree import Queue
-from slurm_bridge.families.yunikorn.queues.wait_reasons import waits
 from tests.unit.families.yunikorn.queues.support_configs import queue
 from tests.unit.families.yunikorn.queues.support_core import ask_id
 from tests.unit.families.yunikorn.queues.support_joined import PATIENCE, Site, two
@@ -95,14 +94,6 @@ class TestGuarantee:
         site.confirm()
         assert site.running.count("a-0") == 1
         assert site.marked() == {}
-
-    def test_whoever_looks_is_told_what_it_waits_for(self):
-        """As long as they have not gone."""
-        site = full()
-        site.submit("a", "root.a", 4_000)
-        site.later()
-        reasons = {one.application: one.reason for one in waits(site.world.scheduled(), site.world.clock.wall())}
-        assert reasons["a"] == "waits until 2 allocations preempted for it have gone"
 
     def test_nobody_else_takes_the_room_of_the_victims(self):
         """Asks of the other queue are older and of higher priority."""

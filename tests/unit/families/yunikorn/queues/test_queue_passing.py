@@ -8,9 +8,8 @@ from slurm_bridge.families.yunikorn.queues import node_search, nodes, records
 from slurm_bridge.families.yunikorn.queues.allocation_pass import Allocated, Passing, Reserved
 from slurm_bridge.families.yunikorn.queues.applications import PendingAsk
 from slurm_bridge.families.yunikorn.queues.nodes import NodesOfPartition
-from slurm_bridge.families.yunikorn.queues.partition import QueuePartition
+from slurm_bridge.families.yunikorn.queues.partition import AllocationRules, QueuePartition
 from slurm_bridge.families.yunikorn.queues.records import Allocation, AllocationAsk, NodeMode
-from slurm_bridge.families.yunikorn.queues.rules import AllocationRules
 from slurm_bridge.families.yunikorn.queues.settings import QueueSettings
 from slurm_bridge.families.yunikorn.queues.tree import Queue
 from tests.examples import examples

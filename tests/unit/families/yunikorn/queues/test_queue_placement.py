@@ -137,8 +137,26 @@ def test_a_rejection_names_what_every_rule_said() -> None:
         "rule fixed a: its filter does not let user ann pass; "
         "rule fixed a: root.a is a parent, and applications go into leaves; "
         "rule tag namespace: the application has no value for it; "
-        "root.default does not exist"
+        "root.default does not exist; "
+        "queues that take workloads of this user: none"
     )
+
+
+def test_a_rejection_lists_the_queues_that_an_application_may_name() -> None:
+    """Leaves that admit the user; the first ten, and how many more."""
+    many = _open(*(f"a.q{number}" for number in range(12)), "x.closed")
+    closed = at(many, "root")
+    closed.submit_acl = Acl()
+    at(many, "root.a").submit_acl = Acl(users=frozenset({"ann"}))
+    named = ", ".join(f"root.a.q{number}" for number in range(10))
+    assert _rejected(many, queue="root.none").why.endswith(
+        f"; queues that take workloads of this user: {named} and 2 more"
+    )
+
+
+def test_where_no_application_names_its_queue_none_is_listed() -> None:
+    """It would not help."""
+    assert "queues that take" not in _rejected(root_of("a"), PlacementRule(name="tag", value="x")).why
 
 
 def test_an_error_names_the_rule_and_the_value() -> None:

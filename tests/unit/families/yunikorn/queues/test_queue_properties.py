@@ -15,6 +15,7 @@ from slurm_bridge.families.yunikorn.queues.settings import PreemptionPolicy, Sor
     [
         ("application.sort.policy", "fifo", SortPolicy.FIFO),
         ("application.sort.policy", "fair", SortPolicy.FAIR),
+        ("application.sort.policy", "stateaware", SortPolicy.FIFO),
         ("application.sort.priority", "enabled", True),
         ("application.sort.priority", "disabled", False),
         ("priority.offset", "-5", -5),
@@ -37,7 +38,7 @@ def test_a_text_has_a_meaning(name: str, text: str, value: object) -> None:
 @pytest.mark.parametrize(
     ("name", "text"),
     [
-        ("application.sort.policy", "stateaware"),
+        ("application.sort.policy", "StateAware"),
         ("application.sort.priority", "yes"),
         ("priority.offset", "1.5"),
         ("priority.offset", "2147483648"),

@@ -79,7 +79,7 @@ def test_an_empty_queue_that_is_removed_goes_at_once() -> None:
     assert [one.path for one in gone] == ["root.a"]
 
 
-@pytest.mark.parametrize("use", ["allocated", "pending", "preempting", "running", "accepted", "busy"])
+@pytest.mark.parametrize("use", ["allocated", "pending", "preempting", "running", "busy"])
 def test_whatever_is_in_a_queue_keeps_it(use: str) -> None:
     """Also an application that has asked for nothing yet, which the tree does not see."""
     root = tree_builder.build(planned(queue("a"), queue("b")))
@@ -88,8 +88,7 @@ def test_whatever_is_in_a_queue_keeps_it(use: str) -> None:
         "allocated": lambda: leaf.allocate({"x": 1}),
         "pending": lambda: leaf.add_pending({"x": 1}),
         "preempting": lambda: leaf.mark_preempting({"x": 1}),
-        "running": lambda: leaf.start("app"),
-        "accepted": lambda: leaf.accept("app"),
+        "running": leaf.start,
         "busy": lambda: None,
     }
     fill[use]()

@@ -6,16 +6,15 @@ from collections.abc import Callable, Iterable
 import hypothesis
 from hypothesis import strategies as st
 
-from slurm_bridge.families.yunikorn.queues import nodes, plan_execution
+from slurm_bridge.families.yunikorn.queues import nodes, plans
 from slurm_bridge.families.yunikorn.queues.allocation_pass import Allocated, Passing
 from slurm_bridge.families.yunikorn.queues.applications import PendingAsk
 from slurm_bridge.families.yunikorn.queues.config import documents
 from slurm_bridge.families.yunikorn.queues.node_search import May
 from slurm_bridge.families.yunikorn.queues.nodes import PartitionNode
-from slurm_bridge.families.yunikorn.queues.partition import QueuePartition
+from slurm_bridge.families.yunikorn.queues.partition import AllocationRules, QueuePartition
 from slurm_bridge.families.yunikorn.queues.plans import PreemptionPlan
 from slurm_bridge.families.yunikorn.queues.records import Allocation, AllocationAsk, NodeMode
-from slurm_bridge.families.yunikorn.queues.rules import AllocationRules
 from slurm_bridge.families.yunikorn.queues.settings import QueueSettings, SortPolicy
 from slurm_bridge.families.yunikorn.queues.tree import Queue, find
 from tests.examples import examples
@@ -168,7 +167,7 @@ def evicts(number: int, asker: str, key: str, on: str) -> Action:
     def act(world: World) -> None:
         victims = tuple(one.ask.id for one in world.allocation(number))
         plan = PreemptionPlan(victims=victims, message="room", asker=ask_id(asker, key), node=on)
-        plan_execution.carry_out(world.partition, plan, world.now)
+        plans.carry_out(world.partition, plan, world.now)
 
     return act
 

@@ -72,10 +72,14 @@ def _share(queue: Queue) -> float:
     return amounts.fair_share(queue.allocated, queue.guaranteed, queue.fair_max)
 
 
+def _is_larger(left: amounts.Amount, right: amounts.Amount) -> bool:
+    return amounts.is_positive(amounts.minus(left, right))
+
+
 def _compare(parent: Queue, left: Queue, right: Queue) -> float:
     """The rule as it is written: below 0 where the left one is first."""
     by_priority, by_share = right.priority - left.priority, _share(left) - _share(right)
-    by_pending = amounts.is_larger(right.pending, left.pending) - amounts.is_larger(left.pending, right.pending)
+    by_pending = _is_larger(right.pending, left.pending) - _is_larger(left.pending, right.pending)
     if parent.sort_policy is SortPolicy.FIFO:
         return by_priority if parent.priority_sorting else 0
     first, second = (by_priority, by_share) if parent.priority_sorting else (by_share, by_priority)
@@ -149,19 +153,29 @@ class TestQueues:
 def _compare_apps(left: App, right: App, *, policy: SortPolicy, by_priority: bool, total: Known) -> float:
     """The rule as it is written."""
     fair = policy is SortPolicy.FAIR
-    first = amounts.usage_ratio(left.allocated, right.allocated, total) if fair else left.submitted - right.submitted
+    one, other = (amounts.share_key(amounts.shares(app.allocated, total)) for app in (left, right))
+    first = (one > other) - (one < other) if fair else left.submitted - right.submitted
     second = right.priority - left.priority
     return (second or first) if by_priority else (first or second)
+
+
+def _expected(some: list[App], leaf: Queue) -> list[App]:
+    compare = functools.partial(
+        _compare_apps, policy=leaf.sort_policy, by_priority=leaf.priority_sorting, total=leaf.guaranteed
+    )
+    return sorted((app for app in some if amounts.is_positive(app.pending)), key=functools.cmp_to_key(compare))
 
 
 class TestApplications:
     @hypothesis.given(st.lists(apps, max_size=10), policies, st.booleans(), limits)
     def test_the_order_is_that_of_the_rule(self, some: list[App], policy: SortPolicy, by_priority: bool, total: Known):
         """Stable, without those for which nothing waits."""
-        compare = functools.partial(_compare_apps, policy=policy, by_priority=by_priority, total=total)
-        waiting = [app for app in some if amounts.is_positive(app.pending)]
-        expected = sorted(waiting, key=functools.cmp_to_key(compare))
-        assert orders.sorted_applications(some, policy, by_priority=by_priority, total=total) == expected
+        settings = QueueSettings(sort_policy=policy, priority_sorting=by_priority, guaranteed=total)
+        leaf = Queue("leaf", leaf=True, settings=settings)
+        order: Applications[App] = Applications(leaf)
+        for app in some:
+            order.put(app)
+        assert list(order) == _expected(some, leaf)
 
     @hypothesis.given(st.lists(apps, min_size=1, max_size=3) | st.lists(apps, min_size=15, max_size=25), st.data())
     def test_what_is_kept_is_what_sorting_all_gives(self, some: list[App], data: st.DataObject):
@@ -184,10 +198,7 @@ class TestApplications:
                 there += [] if changed in there else [changed]
             if data.draw(st.booleans()):
                 leaf.configure(QueueSettings(sort_policy=data.draw(policies), guaranteed=data.draw(limits)))
-            expected = orders.sorted_applications(
-                there, leaf.sort_policy, by_priority=leaf.priority_sorting, total=leaf.guaranteed
-            )
-            assert list(order) == expected
+            assert list(order) == _expected(there, leaf)
             assert len(order) == len(there)
 
     def test_a_pass_may_change_what_it_goes_through(self):
@@ -208,7 +219,7 @@ class TestApplications:
     def test_asks_are_tried_by_priority_then_age(self):
         """Stable."""
         asks = [_Ask("a", 0, 1.0), _Ask("b", 2, 4.0), _Ask("c", 2, 3.0), _Ask("d", -1, 0.0), _Ask("e", 2, 3.0)]
-        assert "".join(ask.name for ask in orders.sorted_asks(asks)) == "cebad"
+        assert "".join(ask.name for ask in sorted(asks, key=orders.ask_key)) == "cebad"
 
 
 class TestNodes:
@@ -245,4 +256,5 @@ class TestNodes:
 
     def test_scores_that_hardly_differ_leave_it_to_the_name(self):
         """Those that differ do not."""
-        assert orders.sorted_nodes({"c": 0.3, "b": 0.1 + 0.2, "a": 0.31}) == ["b", "c", "a"]
+        scores = {"c": 0.3, "b": 0.1 + 0.2, "a": 0.31}
+        assert sorted(scores, key=lambda name: orders.node_key(scores[name], name)) == ["b", "c", "a"]

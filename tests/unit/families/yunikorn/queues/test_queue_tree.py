@@ -76,7 +76,7 @@ class TestUsage:
         before = {queue.path: queue.changes for queue in tree.downward(root)}
         change(at(root, path), {"vcore": 1})
         changed = {queue.path for queue in tree.downward(root) if queue.changes != before[queue.path]}
-        assert changed == {queue.path for queue in tree.upward(at(root, path))}
+        assert changed == {queue.path for queue in at(root, path).lineage}
 
 
 class TestLimits:
@@ -95,7 +95,7 @@ class TestLimits:
         for ask in ({"vcore": 1}, {"memory": 7, "gpu": 1}):
             within = all(
                 above.allocated.get(kind, 0) + one <= (above.max or {}).get(kind, 10**9)
-                for above in tree.upward(leaf)
+                for above in leaf.lineage
                 for kind, one in ask.items()
             )
             assert amounts.fit_in_max_undefined(ask, tree.headroom(leaf)) is within
@@ -177,29 +177,26 @@ class TestPriorities:
 
 
 class TestApplications:
-    def test_an_accepted_application_counts_before_it_runs(self):
-        """And passes where it counts already."""
+    def test_no_more_applications_run_than_a_queue_above_allows(self):
+        """One that ends makes a place for the next one."""
         root = root_of("a.x", settings={"root.a": QueueSettings(max_applications=2)})
         leaf = at(root, "root.a.x")
-        leaf.accept("one")
-        leaf.start("one")
-        assert tree.can_run(leaf, "two")
-        leaf.accept("two")
-        assert not tree.can_run(leaf, "three")
-        assert tree.can_run(leaf, "two")
-        leaf.withdraw("two")
-        assert tree.can_run(leaf, "three")
+        leaf.start()
+        assert tree.can_run(leaf)
+        leaf.start()
+        assert not tree.can_run(leaf)
+        leaf.finish()
+        assert tree.can_run(leaf)
 
     def test_counts_go_up_the_path_and_back(self):
         """A queue beside is not concerned."""
         root = root_of("a.x", "b.z")
         leaf = at(root, "root.a.x")
-        leaf.accept("one")
-        leaf.start("one")
-        assert [queue.running for queue in tree.upward(leaf)] == [1, 1, 1]
+        leaf.start()
+        assert [queue.running for queue in leaf.lineage] == [1, 1, 1]
         assert at(root, "root.b.z").running == 0
         leaf.finish()
-        assert all(queue.running == 0 and not queue.allocating_accepted for queue in tree.downward(root))
+        assert all(queue.running == 0 for queue in tree.downward(root))
 
 
 class TestShape:
@@ -209,13 +206,6 @@ class TestShape:
         assert {queue.path for queue in tree.downward(root)} == set(_PATHS)
         assert repr(at(root, "root.b.z")) == "Queue(root.b.z)"
         assert [tree.find(root, path) for path in ("other", "root.q", "root.c.d", "roota", "")] == [None] * 5
-
-    def test_within_goes_by_queues_not_by_letters(self):
-        """A queue whose name begins the same is not above."""
-        root = root_of("a.x", "ab")
-        assert tree.is_within(at(root, "root.a.x"), at(root, "root.a"))
-        assert tree.is_within(root, root)
-        assert not tree.is_within(at(root, "root.ab"), at(root, "root.a"))
 
     def test_a_leaf_has_no_children_and_a_name_one_place(self):
         """The message says which queue it is about."""

@@ -3,9 +3,10 @@
 import dataclasses
 from collections.abc import Iterator
 
+from slurm_bridge.families.yunikorn.queues import acl
 from slurm_bridge.families.yunikorn.queues.config import documents
 from slurm_bridge.families.yunikorn.queues.config.documents import QueueDocument
-from slurm_bridge.families.yunikorn.queues.config.problems import QueueProblem
+from slurm_bridge.families.yunikorn.queues.config.problems import QueueProblem, problem
 
 RULES = ("user", "fixed", "provided", "tag")
 
@@ -35,9 +36,10 @@ def places(document: documents.Document) -> Iterator[QueueProblem]:
             if first.parent != place.parent:
                 there = f"{name} is {place.path} in partition {place.partition}"
                 allowed = (
-                    f"a name has one place, and {first.where} has it as {first.path} in partition {first.partition}"
+                    f"a name has one place, and {first.where} has it as {first.path} in partition {first.partition}; "
+                    "`one_place: false` of the hook allows several"
                 )
-                yield QueueProblem(code="queue_place", field=f"{place.where}.name", there=there, allowed=allowed)
+                yield problem("queue_place", f"{place.where}.name", there, allowed)
 
 
 def _places(partition: documents.PartitionDocument) -> Iterator[tuple[str, _Place]]:
@@ -52,26 +54,33 @@ def partition(checked: documents.PartitionDocument) -> Iterator[QueueProblem]:
     for rule in checked.rules:
         for part in rule.chain():
             yield from _rule(part)
-    for _, queue in documents.walk(checked.root):
-        yield from _acls(queue)
+    for path, queue in documents.walk(checked.root):
+        yield from _acls(path, queue)
         if queue.leaf and queue.template is not None:
             where, there = queue.template.where, "stands on a leaf"
             allowed = "a template is for children, and `parent: true` allows some"
-            yield QueueProblem(code="template_on_leaf", field=where, there=there, allowed=allowed)
+            yield problem("template_on_leaf", where, there, allowed)
 
 
 def _rule(rule: documents.PlacementRule) -> Iterator[QueueProblem]:
     if rule.kind not in RULES:
         there, allowed = f"is {rule.name!r}", f"allowed are {', '.join(RULES)}"
-        yield QueueProblem(code="rule_unknown", field=f"{rule.where}.name", there=there, allowed=allowed)
+        yield problem("rule_unknown", f"{rule.where}.name", there, allowed)
     elif rule.kind in _WITH_VALUE and not rule.value:
         allowed = "it is the queue" if rule.kind == "fixed" else "it is the name of the tag"
-        yield QueueProblem(code="rule_value", field=f"{rule.where}.value", there="is missing", allowed=allowed)
+        yield problem("rule_value", f"{rule.where}.value", "is missing", allowed)
 
 
-def _acls(queue: QueueDocument) -> Iterator[QueueProblem]:
+def _acls(path: str, queue: QueueDocument) -> Iterator[QueueProblem]:
     for field, text in (("submitacl", queue.submit_acl), ("adminacl", queue.admin_acl)):
+        for word, wrong in acl.unreadable(text):
+            there = f"of queue {path} has the {word} {wrong!r}"
+            allowed = (
+                f"a {word} is a name like {acl.NAMES[word].pattern}, with a comma to the next one; '*' stands alone, "
+                "and one space before the groups"
+            )
+            yield problem("acl_name", f"{queue.where}.{field}", there, allowed)
         name = text.strip()
         if " " not in name and text.startswith("  ") and name:
             allowed = f"with so many spaces {name!r} may be users or groups: '{name}' or ' {name}'"
-            yield QueueProblem(code="acl_spaces", field=f"{queue.where}.{field}", there=f"is {text!r}", allowed=allowed)
+            yield problem("acl_spaces", f"{queue.where}.{field}", f"is {text!r}", allowed)

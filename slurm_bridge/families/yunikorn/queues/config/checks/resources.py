@@ -1,12 +1,11 @@
 """Guarantees, maxima and numbers of applications of a queue against its parent and its children."""
 
-import functools
 from collections.abc import Iterator
 
 from slurm_bridge.families.yunikorn.queues import amounts
 from slurm_bridge.families.yunikorn.queues.amounts import Known
 from slurm_bridge.families.yunikorn.queues.config import documents, records
-from slurm_bridge.families.yunikorn.queues.config.problems import QueueProblem
+from slurm_bridge.families.yunikorn.queues.config.problems import QueueProblem, problem
 
 
 def partition(checked: documents.PartitionDocument) -> Iterator[QueueProblem]:
@@ -34,10 +33,10 @@ def _own(queue: documents.QueueDocument, above: Known) -> Iterator[QueueProblem]
         for kind, amount in _exceeding(one.guaranteed, one.max):
             where = _at(one.where, "guaranteed", kind)
             allowed = f"allowed is its maximum, {said(kind, (one.max or {})[kind])}"
-            yield _problem("guaranteed_above_max", where, f"is {said(kind, amount)}", allowed)
+            yield problem("guaranteed_above_max", where, f"is {said(kind, amount)}", allowed)
     for kind, amount in _exceeding(queue.max, above):
         allowed = f"allowed is what the queues above it allow, {said(kind, (above or {})[kind])}"
-        yield _problem("max_above_parent", _at(queue.where, "max", kind), f"is {said(kind, amount)}", allowed)
+        yield problem("max_above_parent", _at(queue.where, "max", kind), f"is {said(kind, amount)}", allowed)
 
 
 def _guaranteed(queue: documents.QueueDocument, maximum: Known) -> Iterator[QueueProblem]:
@@ -46,11 +45,11 @@ def _guaranteed(queue: documents.QueueDocument, maximum: Known) -> Iterator[Queu
     for kind, amount in _exceeding(wanted, queue.guaranteed):
         there = f"is {said(kind, (queue.guaranteed or {})[kind])}"
         allowed = f"its children {names} are guaranteed {said(kind, amount)} together"
-        yield _problem("children_guaranteed_above_parent", _at(queue.where, "guaranteed", kind), there, allowed)
+        yield problem("children_guaranteed_above_parent", _at(queue.where, "guaranteed", kind), there, allowed)
     for kind, amount in _exceeding(wanted, maximum):
         there = f"is {said(kind, (maximum or {})[kind])}, with the maxima above it"
         allowed = f"its children {names} are guaranteed {said(kind, amount)} together"
-        yield _problem("children_guaranteed_above_max", _at(queue.where, "max", kind), there, allowed)
+        yield problem("children_guaranteed_above_max", _at(queue.where, "max", kind), there, allowed)
 
 
 def _applications(queue: documents.QueueDocument) -> Iterator[QueueProblem]:
@@ -59,19 +58,18 @@ def _applications(queue: documents.QueueDocument) -> Iterator[QueueProblem]:
         where = f"{child.where}.maxapplications"
         if not child.max_applications:
             allowed = f"allowed are 1 to {most}, because {queue.name} allows {most}"
-            yield _problem("maxapplications_missing", where, "is missing or 0, which is no limit", allowed)
+            yield problem("maxapplications_missing", where, "is missing or 0, which is no limit", allowed)
         elif child.max_applications > most:
             allowed = f"allowed are those of {queue.name}, {most}"
-            yield _problem("maxapplications_above_parent", where, f"is {child.max_applications}", allowed)
-
-
-def _effective(queue: documents.QueueDocument) -> Known:
-    """What it is guaranteed; a queue that says nothing is guaranteed what its children are."""
-    return _of_children(queue) if amounts.is_empty(queue.guaranteed) else queue.guaranteed
+            yield problem("maxapplications_above_parent", where, f"is {child.max_applications}", allowed)
 
 
 def _of_children(queue: documents.QueueDocument) -> Known:
-    return functools.reduce(amounts.plus, map(_effective, queue.queues), None)
+    """What its children are guaranteed; one that says nothing is guaranteed what its own children are."""
+    total: Known = None
+    for child in queue.queues:
+        total = amounts.plus(total, _of_children(child) if amounts.is_empty(child.guaranteed) else child.guaranteed)
+    return total
 
 
 def _exceeding(amount: Known, most: Known) -> Iterator[tuple[str, int]]:
@@ -81,7 +79,3 @@ def _exceeding(amount: Known, most: Known) -> Iterator[tuple[str, int]]:
 
 def _at(where: str, field: str, kind: str) -> str:
     return records.field(f"{where}.resources.{field}", kind)
-
-
-def _problem(code: str, field: str, there: str, allowed: str) -> QueueProblem:
-    return QueueProblem(code=code, field=field, there=there, allowed=allowed)

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from slurm_bridge.families.yunikorn.queues.config import documents, names
 from slurm_bridge.families.yunikorn.queues.config.documents import ROOT, PlacementRule, QueueDocument
-from slurm_bridge.families.yunikorn.queues.config.problems import QueueProblem
+from slurm_bridge.families.yunikorn.queues.config.problems import QueueProblem, problem
 
 _FILTERS = ("", "allow", "deny")
 
@@ -30,10 +30,10 @@ def is_qualified(value: str) -> bool:
 def _part(rule: PlacementRule) -> Iterator[QueueProblem]:
     if not names.RULE.fullmatch(rule.name):
         allowed = "allowed are letters, digits and _, and no digit first"
-        yield _problem("rule_name", f"{rule.where}.name", f"is {rule.name!r}", allowed)
+        yield problem("rule_name", f"{rule.where}.name", f"is {rule.name!r}", allowed)
     chosen = rule.filter
     if chosen.kind.lower() not in _FILTERS:
-        yield _problem("rule_filter_type", f"{chosen.where}.type", f"is {chosen.kind!r}", "allowed are allow and deny")
+        yield problem("rule_filter_type", f"{chosen.where}.type", f"is {chosen.kind!r}", "allowed are allow and deny")
     yield from _single(chosen.users, f"{chosen.where}.users", names.USER)
     yield from _single(chosen.groups, f"{chosen.where}.groups", names.GROUP)
 
@@ -42,7 +42,7 @@ def _single(entries: tuple[str, ...], where: str, form: re.Pattern[str]) -> Iter
     """A list of one entry may be a regular expression; names of longer lists that are none match no user."""
     if len(entries) == 1 and not form.fullmatch(entries[0]) and names.expression(entries[0]) is None:
         allowed = f"allowed are names like {form.pattern} and regular expressions"
-        yield _problem("rule_filter_list", f"{where}[0]", f"is {entries[0]!r}", allowed)
+        yield problem("rule_filter_list", f"{where}[0]", f"is {entries[0]!r}", allowed)
 
 
 # -- fixed rules -----------------------------------------------------------------------------------------------------
@@ -55,7 +55,7 @@ def _fixed(rule: PlacementRule, root: QueueDocument) -> Iterator[QueueProblem]:
         if is_qualified(part.value.lower()):
             there = f"is {part.value!r} below {fixed[0].where}"
             allowed = "only the outermost parent rule may begin with root"
-            yield _problem("rule_qualified_fixed_under_parent", f"{part.where}.value", there, allowed)
+            yield problem("rule_qualified_fixed_under_parent", f"{part.where}.value", there, allowed)
             return
     if fixed:
         path = ".".join(part.value.lower() for part in fixed)
@@ -69,14 +69,14 @@ def _walk(rule: PlacementRule, root: QueueDocument, path: str, *, dynamic: bool)
     for name in path.split(".")[1:]:
         child = here.child(name)
         if here.leaf:
-            yield _broken(
-                "rule_last_queue_is_leaf", rule, f"goes to {path}", f"{passed} is a leaf, nothing is below it"
+            yield problem(
+                "rule_last_queue_is_leaf", rule.where, f"goes to {path}", f"{passed} is a leaf, nothing is below it"
             )
             return
         if child is None:
             if not rule.create:
                 allowed = f"{passed} has no queue {name!r}, which only a rule with `create: true` makes"
-                yield _broken("rule_queue_missing", rule, f"goes to {path}", allowed)
+                yield problem("rule_queue_missing", rule.where, f"goes to {path}", allowed)
             return
         here, passed = child, f"{passed}.{name}"
     yield from _end(rule, here, path, dynamic=dynamic)
@@ -85,15 +85,7 @@ def _walk(rule: PlacementRule, root: QueueDocument, path: str, *, dynamic: bool)
 def _end(rule: PlacementRule, queue: QueueDocument, path: str, *, dynamic: bool) -> Iterator[QueueProblem]:
     if dynamic and queue.leaf:
         allowed = "it is a leaf, and what the next rule finds is below it"
-        yield _broken("rule_queue_not_parent", rule, f"begins with {path}", allowed)
+        yield problem("rule_queue_not_parent", rule.where, f"begins with {path}", allowed)
     elif not dynamic and not queue.leaf:
         allowed = "it is a parent, and applications go into leaves"
-        yield _broken("rule_queue_not_leaf", rule, f"goes to {path}", allowed)
-
-
-def _broken(code: str, rule: PlacementRule, there: str, allowed: str) -> QueueProblem:
-    return _problem(code, rule.where, there, allowed)
-
-
-def _problem(code: str, field: str, there: str, allowed: str) -> QueueProblem:
-    return QueueProblem(code=code, field=field, there=there, allowed=allowed)
+        yield problem("rule_queue_not_leaf", rule.where, f"goes to {path}", allowed)

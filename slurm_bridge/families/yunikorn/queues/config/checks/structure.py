@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Iterator
 
 from slurm_bridge.families.yunikorn.queues.config import documents, names, records
-from slurm_bridge.families.yunikorn.queues.config.problems import QueueProblem
+from slurm_bridge.families.yunikorn.queues.config.problems import QueueProblem, problem
 
 #: Users, then groups.
 _ACL_FIELDS = 2
@@ -18,7 +18,7 @@ def partition_names(document: documents.Document) -> Iterator[QueueProblem]:
         first = seen.setdefault(partition.name.lower(), partition)
         if first is not partition:
             there = f"is {partition.name!r}, as {first.where} is ignoring case"
-            yield _problem("duplicate_partition", f"{partition.where}.name", there, "every partition has its own name")
+            yield problem("duplicate_partition", f"{partition.where}.name", there, "every partition has its own name")
 
 
 def partition(checked: documents.PartitionDocument) -> Iterator[QueueProblem]:
@@ -26,15 +26,13 @@ def partition(checked: documents.PartitionDocument) -> Iterator[QueueProblem]:
     root = checked.root
     if root.guaranteed or root.max:
         there = f"has {' and '.join(word for word in ('guaranteed', 'max') if getattr(root, word))}"
-        yield _problem("root_resources", f"{root.where}.resources", there, "the root has what the cluster has")
+        yield problem("root_resources", f"{root.where}.resources", there, "the root has what the cluster has")
     for _, queue in documents.walk(root):
         yield from _children(queue)
         yield from _acls(queue)
     if checked.limits and checked.limits != root.limits:
         there = f"differ from those of the root, {root.where}.limits"
-        yield _problem(
-            "partition_and_root_limits_differ", f"{checked.where}.limits", there, "say them once, or equally"
-        )
+        yield problem("partition_and_root_limits_differ", f"{checked.where}.limits", there, "say them once, or equally")
     yield from _node_sort(checked.node_sort)
 
 
@@ -43,11 +41,11 @@ def _children(queue: documents.QueueDocument) -> Iterator[QueueProblem]:
     for child in queue.queues:
         if not names.QUEUE.fullmatch(child.name):
             allowed = f"allowed are 1 to 64 {names.IN_QUEUES}"
-            yield _problem("queue_name", f"{child.where}.name", f"is {child.name!r}", allowed)
+            yield problem("queue_name", f"{child.where}.name", f"is {child.name!r}", allowed)
         first = seen.setdefault(child.name.lower(), child.where)
         if first != child.where:
             there = f"is {child.name!r}, as {first} is ignoring case"
-            yield _problem(
+            yield problem(
                 "duplicate_queue", f"{child.where}.name", there, "every queue below a parent has its own name"
             )
 
@@ -57,18 +55,14 @@ def _acls(queue: documents.QueueDocument) -> Iterator[QueueProblem]:
         fields = text.strip().split(" ")
         if len(fields) > _ACL_FIELDS:
             there = f"is {text!r}, {len(fields)} fields"
-            yield _problem("acl_fields", f"{queue.where}.{field}", there, "allowed are 'users groups', or '*' for all")
+            yield problem("acl_fields", f"{queue.where}.{field}", there, "allowed are 'users groups', or '*' for all")
 
 
 def _node_sort(sort: documents.NodeSort) -> Iterable[QueueProblem]:
     if sort.policy and sort.policy not in NODE_SORTS:
         allowed = f"allowed are {' and '.join(NODE_SORTS)}"
-        yield _problem("unknown_node_sort_policy", f"{sort.where}.type", f"is {sort.policy!r}", allowed)
+        yield problem("unknown_node_sort_policy", f"{sort.where}.type", f"is {sort.policy!r}", allowed)
     for kind, weight in sort.weights.items():
         if weight < 0:
             where = records.field(f"{sort.where}.resourceweights", kind)
-            yield _problem("negative_node_weight", where, f"is {weight:g}", "allowed is 0 or more")
-
-
-def _problem(code: str, field: str, there: str, allowed: str) -> QueueProblem:
-    return QueueProblem(code=code, field=field, there=there, allowed=allowed)
+            yield problem("negative_node_weight", where, f"is {weight:g}", "allowed is 0 or more")
