@@ -33,6 +33,12 @@ _MOST_SORTED = 16 * MOST_KINDS
 #: More than one node in so many are many: one pass over the arrays takes no longer then.
 _MANY = 8
 
+#: More pods than any node has room for.
+_LARGEST = 1 << 40
+
+#: Columns that say whether Slurm takes jobs on a node, and not how much it has.
+_STATES = frozenset({"room open", "room known"})
+
 #: Before the name and the type of a generic resource.
 _GRES = "room gres "
 
@@ -55,6 +61,29 @@ class _Kind:
     wanted: _Wanted
     slurm: tuple[tuple[Callable[[SlurmNode | None], int], int], ...]
     kube: _Wanted
+
+
+def slots(columns: NodeColumns, pod: Pod, request: JobRequest) -> Whole:
+    """For how many such pods each node has room now."""
+    found: Whole = np.where(columns.present, _LARGEST, 0)
+    for name, least in _wanted(pod, request):
+        if least <= 0:
+            continue
+        of = _slurm(name)
+        left = columns.allocatable(name) - columns.used(name) if of is None else columns.of_slurm(name, of)
+        # A node that Slurm takes no jobs on has no room, and one on which it does has it for any number.
+        there = np.where(left >= least, _LARGEST, 0) if name in _STATES else left // least
+        found = np.minimum(found, there)
+    return np.maximum(found, 0)
+
+
+def places(columns: NodeColumns, pod: Pod) -> Whole:
+    """For how many such pods each node would have room if it were empty."""
+    found: Whole = np.where(columns.present, _LARGEST, 0)
+    for name, least in requested(pod).items():
+        if least > 0:
+            found = np.minimum(found, columns.allocatable(name) // least)
+    return found
 
 
 class NodeRooms:

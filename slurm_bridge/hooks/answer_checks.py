@@ -70,6 +70,9 @@ def _subsets(answer: base.Subsets) -> None:
         _is(one, base.NodeSet, "Subsets.sets")
         _set(one.nodes, "NodeSet.nodes")
         _is(one.name, str, "NodeSet.name")
+        _number(one.seconds, "NodeSet.seconds")
+        if one.each is not None and not _positive(one.each):
+            raise TypeError(f"NodeSet.each is {one.each!r}, not a whole number from 1")
 
 
 def _fields(answer: base.Fields) -> None:

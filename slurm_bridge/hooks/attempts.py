@@ -54,7 +54,8 @@ class Attempt:
     """Nodes to try, None for all that are eligible; without a window it is not left. `most` is a node maximum.
 
     `within`: the set of which `nodes` are the best, and equal to it where they are not chosen by their scores.
-    `parts`: of a job of several components, which of them each may have.
+    `parts`: of a job of several components, which of them each may have. `each`: all of `nodes` are taken, and at most
+    so many pods come on each.
     """
 
     nodes: Nodes | None = None
@@ -64,6 +65,7 @@ class Attempt:
     window_seconds: float | None = None
     then: Then = Then.STAY
     parts: tuple[Nodes, ...] = ()
+    each: int | None = None
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
@@ -182,14 +184,26 @@ def sizes(first: int, every: int, count: int) -> list[int]:
 
 
 def _whole(one: NodeSet) -> tuple[Attempt, ...]:
-    return (Attempt(nodes=one.nodes, within=one.nodes, name=one.name, parts=one.parts),)
+    return (
+        Attempt(
+            nodes=one.nodes,
+            within=one.nodes,
+            name=one.name,
+            window_seconds=one.seconds,
+            parts=one.parts,
+            each=one.each,
+        ),
+    )
 
 
 def _tiered(one: NodeSet, ranking: Ranking, reached: Reached, limits: AttemptLimits) -> tuple[Attempt, ...]:
     """How many there are depends on the configuration: neither a node that comes nor scores start the course anew.
 
-    A tier on which the job could never start is the next one that will do, and takes no time.
+    A tier on which the job could never start is the next one that will do, and takes no time. A set of which all nodes
+    are taken has no best ones.
     """
+    if one.each is not None:
+        return _whole(one)
     tiers = ranking.scores.tiers or Tiers(count=min(2, limits.candidates), widen_after=limits.window_seconds)
     first = tiers.first or max(2 * reached.count, FEWEST)
     within = None if _same(one.nodes, reached.every) else one.nodes
@@ -222,7 +236,7 @@ def _course(
     if required or more or whole.version == before:
         return whole
     every = reached.every
-    less = list(itertools.takewhile(lambda one: not _same(one.within, every), found))
+    less = list(itertools.takewhile(lambda one: one.each is not None or not _same(one.within, every), found))
     # A plan that stays with its last attempt needs all nodes as the last one.
     stays = bool(less) and limits.then is Then.STAY
     return whole if stays or len(less) == len(found) else _made(less, limits, required=required)
@@ -262,7 +276,14 @@ def _timed(one: Attempt, limits: AttemptLimits, then: Then = Then.NEXT) -> Attem
 def rewritten(one: Attempt, window: float | None, then: Then, most: int | None) -> Attempt:
     """With these in place of its own. Every workload has some: `dataclasses.replace` takes three times as long."""
     return Attempt(
-        nodes=one.nodes, within=one.within, most=most, name=one.name, window_seconds=window, then=then, parts=one.parts
+        nodes=one.nodes,
+        within=one.within,
+        most=most,
+        name=one.name,
+        window_seconds=window,
+        then=then,
+        parts=one.parts,
+        each=one.each,
     )
 
 

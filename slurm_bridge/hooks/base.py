@@ -197,12 +197,16 @@ class NodeSet:
     """Nodes to try together; of a `required` set the workload is never let out.
 
     `parts`, one for each shape of the ask, are the nodes for its pods: a set for jobs with a component for each shape.
+    `each`: the workload takes all of these nodes, and at most so many of its pods come on each. `seconds`: how long the
+    set is tried where others follow, None: as long as is configured.
     """
 
     nodes: Nodes
     name: str = ""
     required: bool = False
     parts: tuple[Nodes, ...] = ()
+    each: int | None = None
+    seconds: float | None = None
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)

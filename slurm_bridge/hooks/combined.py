@@ -138,6 +138,8 @@ def _within(outer: NodeSet, inner: NodeSet) -> NodeSet:
         name=name,
         required=outer.required or inner.required,
         parts=parts,
+        each=inner.each if len(nodes) == len(inner.nodes) else None,
+        seconds=inner.seconds,
     )
 
 

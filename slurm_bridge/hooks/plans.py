@@ -89,8 +89,17 @@ def single_task(request: JobRequest) -> bool:
     return request.tasks == 1 and request.minimum_nodes is request.maximum_nodes is None and not request.components
 
 
+def _countable(request: JobRequest) -> bool:
+    """Several tasks, on as many nodes as a hook likes: the user has said no number of nodes."""
+    return request.tasks > 1 and request.minimum_nodes is request.maximum_nodes is None and not request.components
+
+
 def limited(settled: Translated, attempt: Attempt) -> Translated:
-    """With the attempt's node maximum; of a single task all that there is to say is said."""
+    """With the attempt's numbers of nodes and pods; of a single task all that there is to say is said."""
+    if attempt.each is not None and attempt.nodes is not None and _countable(settled.request):
+        count, why = len(attempt.nodes), attempt.name or "each pod has its node"
+        numbers = {"minimum_nodes": count, "maximum_nodes": count, "tasks_per_node": attempt.each}
+        return numbered(settled, {field: (number, why) for field, number in numbers.items()})
     if attempt.most is None:
         return settled
     numbers = {"maximum_nodes": (attempt.most, attempt.name or "as many as there are pods")}

@@ -148,7 +148,7 @@ def _left(one: NodeSet, reached: UsableNodes) -> NodeSet | None:
         left = dataclasses.replace(one, nodes=functools.reduce(operator.or_, parts), parts=parts)
         return left if apart(parts, reached.least) else None
     nodes = one.nodes if one.nodes is every else one.nodes & every
-    if not reached.suits(nodes):
+    if not reached.suits(nodes) or (one.each is not None and len(nodes) < len(one.nodes)):
         return None
     return one if len(nodes) == len(one.nodes) else dataclasses.replace(one, nodes=nodes)
 

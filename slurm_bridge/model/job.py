@@ -46,9 +46,10 @@ class Gres:
 class JobRequest:
     """One placeholder job, or one component of a heterogeneous one. Slurm decides what is None or empty.
 
-    `minimum_nodes` and `maximum_nodes` stay None unless the user set them, or the fewest nodes are tried first: a
-    maximum makes Slurm spread. Nodes are excluded, and never required. `components` are the further parts of a
-    heterogeneous job, whose first part is this request itself; a component has no components.
+    `minimum_nodes` and `maximum_nodes` stay None unless the user set them, the fewest nodes are tried first, or a hook
+    has placed each pod: a maximum makes Slurm spread. With `tasks_per_node` each of so many nodes gets exactly so many
+    tasks. Nodes are excluded, and never required. `components` are the further parts of a heterogeneous job, whose
+    first part is this request itself; a component has no components.
     """
 
     name: str
@@ -70,6 +71,7 @@ class JobRequest:
     minimum_nodes: int | None = None
     maximum_nodes: int | None = None
     tasks: int = 1
+    tasks_per_node: int | None = None
     cpus_per_task: int = 1
     memory: Memory
     gres: tuple[Gres, ...] = ()

@@ -147,6 +147,7 @@ FIELDS: tuple[Field, ...] = (
     Field("minimum_nodes", _plain("minimum_nodes", "minimum_nodes"), _minimum),
     Field("maximum_nodes", _plain("maximum_nodes", "maximum_nodes"), _plain("maximum_nodes", "maximum_nodes")),
     Field("tasks", _plain("tasks", "tasks"), _tasks),
+    Field("tasks_per_node", _plain("tasks_per_node", "tasks_per_node"), _plain("tasks_per_node", "tasks_per_node")),
     Field("cpus_per_task", _plain("cpus_per_task", "cpus_per_task"), _plain("cpus_per_task", "cpus_per_task")),
     Field("memory", _memory, _memory),
     Field("gres", _gres, _gres_or_none),
@@ -224,6 +225,7 @@ _MISTAKES: tuple[tuple[str, Callable[[JobRequest], bool]], ...] = (
     ("a job id has to be positive", lambda job: _below(1, job.job_id)),
     ("node counts have to be at least 1", lambda job: _below(1, job.minimum_nodes, job.maximum_nodes)),
     ("fewer nodes allowed than needed", lambda job: _below(job.minimum_nodes or 1, job.maximum_nodes)),
+    ("no task allowed on a node", lambda job: _below(1, job.tasks_per_node)),
     ("more nodes than tasks", lambda job: _below(job.minimum_nodes or 1, job.tasks)),
     ("a node name must not look like a list", _looks_like_a_list),
 )

@@ -61,4 +61,5 @@ WHILE_PENDING: tuple[tuple[str, Same], ...] = (
     ("time_limit_minutes", lambda request, row: shapes.number(row.time_limit) == request.time_limit_minutes),
     ("minimum_nodes", lambda request, row: shapes.number(row.node_count) == (request.minimum_nodes or 1)),
     ("maximum_nodes", _maximum),
+    ("tasks_per_node", lambda request, row: (shapes.number(row.tasks_per_node) or None) == request.tasks_per_node),
 )

@@ -162,6 +162,7 @@ class JobRow(WireShape, frozen=True, gc=False, kw_only=True):
     node_count: MaybeNumber = None
     max_nodes: MaybeNumber = None
     tasks: MaybeNumber = None
+    tasks_per_node: MaybeNumber = None
     cpus: MaybeNumber = None
     cpus_per_task: MaybeNumber = None
     memory_per_node: MaybeNumber = None

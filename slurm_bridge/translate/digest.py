@@ -31,6 +31,7 @@ SHAPE = (
     "constraints",
     "minimum_nodes",
     "tasks",
+    "tasks_per_node",
     "cpus_per_task",
     "memory",
     "gres",
@@ -76,6 +77,9 @@ def _not_changeable(request: JobRequest) -> list[str]:
         found.append(f"gres per {request.gres_per.value}")
     if request.maximum_nodes == request.minimum_nodes and (request.minimum_nodes or 1) > 1:
         found.append(f"{request.minimum_nodes} nodes")
+    if request.tasks_per_node is not None:
+        # Slurm takes another number, and refuses to do without one. Its absence is not told: earlier releases had none.
+        found.append("tasks per node")
     return found
 
 

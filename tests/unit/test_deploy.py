@@ -45,13 +45,15 @@ WRITTEN: frozenset[Right] = frozenset(
 
 
 def watched() -> set[Kind[Any]]:
-    """What the daemon follows: for itself, whoever groups pods, and for the hooks that are part of every chain."""
+    """What the daemon follows: for itself, for kinds that group pods, and for the shipped hooks."""
     return {kinds.PODS, kinds.NODES, *kind_table.WATCHED, *needed(), *(needs.KINDS[one] for one in needs.OPTIONAL)}
 
 
 def needed(*hooks: str) -> set[Kind[Any]]:
-    """What these hooks, as they are by default, and those that are always there need to see."""
-    configured = [registry.HookConfig(name=name) for name in hooks]
+    """What these hooks, as they are by default, and those of the shipped configuration need to see."""
+    shipped = yaml.safe_load(yaml.safe_load((DEPLOY / "config.yaml").read_text())["data"]["config.yaml"])["hooks"]
+    configured = [registry.HookConfig(**one) for one in shipped if one["name"] not in hooks]
+    configured += [registry.HookConfig(name=name) for name in hooks]
     chain = registry.build(configured, ChainServices(clock=VirtualClock()), {})
     chain.close()
     return {needs.KINDS[need] for need in chain.needs}

@@ -25,6 +25,8 @@ GONE = "the node is gone from Kubernetes"
 
 _Facts = Mapping[str, NodeFacts]
 
+_NOT_COMING: Mapping[str, Sequence[Pod]] = {}
+
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class PodStanding:
@@ -78,19 +80,21 @@ def _roomy(facts: NodeFacts, coming: Iterable[Pod]) -> bool:
 
 
 def wrong(
-    scene: Scene, facts: _Facts, pods: Iterable[Pod], nodes: Mapping[str, str], predicates: Predicates
+    scene: Scene,
+    facts: _Facts,
+    pods: Iterable[Pod],
+    nodes: Mapping[str, str],
+    predicates: Predicates,
+    beside: Mapping[str, Sequence[Pod]] = _NOT_COMING,
 ) -> Mapping[str, Said]:
     """The nodes that cannot take the pods for them, each with the reasons; `nodes` are by the pods' uids.
 
-    `scene` is that of the cluster as it is, for any pod.
+    `scene` is that of the cluster as it is, for any pod. `beside` are pods by node that count as if they were there.
     """
-    coming, placed = _coming(pods, nodes), dict[str, NodeFacts]()
-    for name, there in coming.items():
-        if name in facts:
-            # A pod that counts there already is counted once.
-            every = {pod.uid: pod for pod in (*there, *facts[name].pods)}
-            placed[name] = with_pods(facts[name], every.values())
-    together = scene.at(placed)
+    coming = _coming(pods, nodes)
+    crowded = {name: _with(facts[name], there) for name, there in beside.items() if name in facts}
+    placed = {name: _with(crowded.get(name, facts[name]), there) for name, there in coming.items() if name in facts}
+    together = scene.at(placed, {name: there for name, there in crowded.items() if name not in placed})
     return {
         name: said for name, there in coming.items() if (said := _said(together, placed.get(name), there, predicates))
     }
@@ -103,6 +107,12 @@ def _coming(pods: Iterable[Pod], nodes: Mapping[str, str]) -> Mapping[str, Seque
         if pod.uid in nodes:
             coming[nodes[pod.uid]].append(pod)
     return coming
+
+
+def _with(facts: NodeFacts, coming: Sequence[Pod]) -> NodeFacts:
+    """The node with these pods; a pod that counts there already is counted once."""
+    there = {pod.uid: pod for pod in (*coming, *facts.pods)}
+    return with_pods(facts, there.values())
 
 
 def _said(together: Scene, facts: NodeFacts | None, coming: Sequence[Pod], predicates: Predicates) -> Said:

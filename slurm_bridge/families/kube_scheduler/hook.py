@@ -2,16 +2,21 @@
 
 import dataclasses
 import functools
+import zlib
 from collections.abc import Mapping, Sequence
 from typing import ClassVar
 
-from slurm_bridge.cluster.columns import Reasons
+import numpy as np
+from numpy.typing import NDArray
+
+from slurm_bridge.cluster.columns import Numbers, Reasons
 from slurm_bridge.cluster.memo import VersionCache
 from slurm_bridge.cluster.recent_answers import Recent
 from slurm_bridge.families.kube_scheduler import (
     allocation_check,
     classes,
     filters,
+    placements,
     priority_chain,
     selection,
     spread_defaults,
@@ -21,13 +26,15 @@ from slurm_bridge.families.kube_scheduler.extenders.desk import ExtenderDesk
 from slurm_bridge.families.kube_scheduler.lookup import Looking
 from slurm_bridge.families.kube_scheduler.matrix import Prioritized
 from slurm_bridge.families.kube_scheduler.options import Capacity, KubeSchedulerOptions
+from slurm_bridge.families.kube_scheduler.placements import PlannedPods, Unplaced
 from slurm_bridge.families.kube_scheduler.predicates import own, standard
 from slurm_bridge.families.kube_scheduler.predicates.base import BadPredicate, Failures, PredicateRule
 from slurm_bridge.families.kube_scheduler.scene import Scene, scene
 from slurm_bridge.families.kube_scheduler.verdict_cache import Barred, Known, Resting, Restless
-from slurm_bridge.hooks.base import GO, Admit, Ask, Denied, Deny, Nodes, Scores, Session, Tiers
+from slurm_bridge.hooks.base import GO, Admit, Ask, Denied, Deny, Mode, Nodes, NodeSet, Scores, Session, Subsets, Tiers
 from slurm_bridge.hooks.services import HookServices
 from slurm_bridge.model.features import Feature
+from slurm_bridge.model.names import WorkloadKey
 from slurm_bridge.model.pod import Pod
 from slurm_bridge.model.verdict import Wait
 from slurm_bridge.model.workload import Workload
@@ -35,6 +42,14 @@ from slurm_bridge.runtime import packages
 
 #: Of so many shapes the last scores are kept; at twenty thousand nodes each takes a megabyte.
 MOST_LATEST = 16
+
+#: A pod that waits for others that were placed beside it is looked at again after so many seconds.
+NEIGHBOURS_LOOK = 1.0
+
+#: By so many nodes the choice among equals moves on from attempt to attempt: a prime number.
+TURN = 7919
+
+NOT_RELEVANT = Subsets(relevant=False)
 
 
 class KubeScheduler:
@@ -53,6 +68,9 @@ class KubeScheduler:
         )
         #: What predicates as configured see to.
         self.honours = frozenset[Feature]().union(*(rule.honours for rule in self._rules.values()))
+        self._ranks = bool(self._prioritizer.configs or options.extenders)
+        #: Also pods that say nothing have to lie evenly.
+        self._spreads = any(one.hard for one in spread_defaults.configured(options))
         self._own = any(rule.own for rule in self._rules.values())
         #: A site's code is part of it, which may hang: it is called as a foreign hook is.
         self.foreign = self._prioritizer.foreign or self._own
@@ -63,6 +81,7 @@ class KubeScheduler:
         self._resting = Resting(self._rules)
         self._still: VersionCache[Known, Denied] = VersionCache()
         self._moving: VersionCache[Known, Denied] = VersionCache()
+        self._planned = PlannedPods()
 
     def filter(self, session: Session, ask: Ask, nodes: Nodes) -> Denied | Wait:
         """Predicates, and then what extenders say of the nodes that these leave."""
@@ -77,7 +96,9 @@ class KubeScheduler:
         return dataclasses.replace(denied, nodes={**by_extenders, **denied.nodes})
 
     def score(self, session: Session, ask: Ask, nodes: Nodes) -> Scores:
-        """As for the pods of the largest shape."""
+        """As for the pods of the largest shape; without priorities every node is as good as another."""
+        if not self._ranks:
+            return Scores(nodes={})
         pod = _first(ask)
         key = classes.key(pod) + repr(self._looking.versions(session, pod)).encode()
         found = self._lately(session, key, nodes)
@@ -104,8 +125,52 @@ class KubeScheduler:
         same = version == session.snapshot.version and (before is nodes or before == nodes)
         return found if fresh and same else None
 
-    def verify(self, session: Session, workload: Workload, nodes: Mapping[str, str]) -> Admit | Deny:
-        """By what is free now: all pods there count, except the pod itself."""
+    def subset(self, session: Session, ask: Ask, tasks: Sequence[Pod], nodes: Nodes) -> Subsets:
+        """The nodes on which its pods come to lie as they ask, where they ask for anything of their neighbours."""
+        key = ask.workload.root.key
+        asking = self._spreads or any(one.feature in self.honours for one in ask.demands)
+        if not asking or self._own or len(tasks) > placements.MOST_PODS:
+            return NOT_RELEVANT
+        before, columns, attempt = self._planned.of(key), session.columns, session.attempt
+        placer = placements.Placer(
+            seen=functools.partial(self._scene, session, capacity=self._options.capacity),
+            rules=functools.partial(self._asked, session),
+            request=ask.request,
+            nodes=columns.mask(nodes),
+            scores=self._values(session, ask, nodes),
+            turn=zlib.crc32(ask.workload.root.uid.encode()) + attempt * TURN,
+        )
+        # Slurm may know more of the nodes that it has not given: another attempt is made with others.
+        kept = before if before is not None and before.attempt == attempt else None
+        found = placer.place(tasks, self._beside(session, key), kept)
+        if isinstance(found, Unplaced):
+            self._planned.drop(key)
+            return Subsets(sets=(), wanted=(_unplaced(found, len(tasks)),), moving=True)
+        gang = ask.workload.gang is not None
+        if session.mode is Mode.REAL and (gang or attempt == 0):
+            self._planned.put(key, dataclasses.replace(found, attempt=attempt), session.now)
+        else:
+            self._planned.drop(key)
+        chosen = NodeSet(
+            nodes=columns.nodes(columns.mask(found.coming)),
+            name="placed pod by pod",
+            required=gang,
+            each=found.most,
+            seconds=self._options.widen_after_seconds,
+        )
+        # On other nodes than these a gang would not stand as it asks: it has several attempts at such nodes.
+        others = [dataclasses.replace(chosen, name=f"{chosen.name} ({more})") for more in (2, 3)] if gang else []
+        return Subsets(sets=(chosen, *others), moving=True)
+
+    def forget(self, workload: WorkloadKey) -> None:
+        """Its pods have their nodes, or are gone."""
+        self._planned.drop(workload)
+
+    def verify(self, session: Session, workload: Workload, nodes: Mapping[str, str]) -> Admit | Deny | Wait:
+        """By what is free now: all pods there count, except the pod itself.
+
+        Pods that were placed beside this one and are not there yet may be what makes it right.
+        """
         facts, seen = session.snapshot.nodes, self._scene(session, workload.pods[0], "free")
         if allocation_check.stands(seen, facts, workload.pods, nodes, lambda pod: self._standing(session, pod)):
             return GO
@@ -113,7 +178,36 @@ class KubeScheduler:
         if not wrong:
             return GO
         told = "; ".join(f"{name}: {', '.join(reasons)}" for name, reasons in sorted(wrong.items()))
+        beside = self._beside(session, workload.root.key)
+        if beside and not allocation_check.wrong(seen, facts, workload.pods, nodes, self._rules, beside):
+            message = f"waits for the pods that were placed beside it, which have no nodes yet; until then {told}"
+            return Wait(reason="NeighboursPending", message=message, retry_after=NEIGHBOURS_LOOK, moving=True)
         return Deny(nodes=frozenset(wrong), message=f"nodes that Slurm allocated cannot take the pods: {told}")
+
+    def _beside(self, session: Session, key: WorkloadKey) -> placements.Coming:
+        """Pods of other workloads that were placed and do not run yet."""
+        facts = session.snapshot.nodes
+
+        def runs(node: str, pod: Pod) -> bool:
+            there = facts.get(node)
+            return there is not None and any(one.uid == pod.uid for one in there.pods)
+
+        return self._planned.beside(key, session.now, runs)
+
+    def _asked(self, session: Session, pod: Pod) -> Mapping[str, PredicateRule]:
+        """The rules about such a pod in which what runs has a say."""
+        restless = self._restless(session, pod, self._known(session, pod))
+        return {name: rule for name, rule in self._rules.items() if name in restless.rules}
+
+    def _values(self, session: Session, ask: Ask, nodes: Nodes) -> NDArray[np.float64]:
+        """The scores of the pods of the largest shape, by row; none where every node is as good."""
+        columns = session.columns
+        if not self._ranks:
+            return np.zeros(len(columns))
+        found = self.score(session, ask, nodes).nodes
+        if isinstance(found, Numbers):
+            return found.values_of(columns)
+        return np.fromiter((found.get(name, 0.0) for name in columns.names.tolist()), np.float64, len(columns))
 
     def close(self) -> None:
         """End the threads that ask extenders."""
@@ -216,6 +310,13 @@ class KubeScheduler:
             return nodes
         start = self._services.dice.randrange(len(columns))
         return columns.nodes(selection.some(columns.mask(nodes), enough, start))
+
+
+def _unplaced(found: Unplaced, pods: int) -> str:
+    """`no node for pod a/b (3 of 8): 2 node(s) didn't match pod topology spread constraints`."""
+    reasons = ", ".join(f"{count} {reason}" for reason, count in sorted(found.reasons.items()))
+    said = f": {reasons}" if reasons else " has room"
+    return f"no node for pod {'/'.join(found.pod.key)} ({found.number} of {pods}){said}"
 
 
 def _first(ask: Ask) -> Pod:

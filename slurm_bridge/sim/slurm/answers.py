@@ -129,6 +129,7 @@ def _size(world: World, record: state.SlurmJob) -> Json:
     return {
         "billable_tres": {"set": grant is not None, "infinite": False, "number": float(cpus if grant else 0)},
         "cpus": number(cpus),
+        "tasks_per_node": number(ask.tasks_per_node or 0),
         "cpus_per_task": number(ask.cpus_per_task),
         "minimum_cpus_per_node": number(ask.cpus_per_task),
         "node_count": number(nodes),

@@ -24,7 +24,7 @@ _TEXTS = (
     " mcs_label memory_per_tres name partition prefer qos reservation script tres_per_job tres_per_node tres_per_task"
     " user_id wckey nodes"
 )
-_INTEGERS = "cpus_per_task job_id maximum_nodes minimum_cpus minimum_nodes nice tasks wait_for_switch"
+_INTEGERS = "cpus_per_task job_id maximum_nodes minimum_cpus minimum_nodes nice tasks tasks_per_node wait_for_switch"
 _NUMBERS = "begin_time memory_per_cpu memory_per_node priority segment_size time_limit"
 _YES_NO = "hold immediate kill_on_node_fail"
 _LISTS = "excluded_nodes required_nodes"
@@ -45,7 +45,7 @@ _ANYTHING = (
     " minimum_boards_per_node minimum_cpus_per_node minimum_sockets_per_board network ntasks_per_tres oom_kill_step"
     " open_mode overcommit profile reboot requeue required_switches reserve_ports rlimits selinux_context"
     " site_factor sockets_per_node spank_environment standard_error standard_input standard_output tasks_per_board"
-    " tasks_per_core tasks_per_node tasks_per_socket temporary_disk_per_node threads_per_core time_minimum tres_bind"
+    " tasks_per_core tasks_per_socket temporary_disk_per_node threads_per_core time_minimum tres_bind"
     " tres_freq tres_per_socket wait_all_nodes x11 x11_magic_cookie x11_target_host x11_target_port"
     " kill_warning_delay kill_warning_flags kill_warning_signal"
 )

@@ -42,6 +42,7 @@ WORDS: Mapping[int, str] = {
     2053: "Requested reservation is invalid",
     2055: "Requested reservation is in use",
     2058: "Requested reservation overlaps with another reservation",
+    2069: "CPU count specification invalid",
     2070: "Required partition not available (inactive or drain)",
     2072: "Invalid generic resource (gres) specification",
     2073: "Job is no longer pending execution",

@@ -46,6 +46,10 @@ def _tasks(count: int) -> Changes:
     return {"tasks": count, "tasks_given": True} if count > 0 else {}
 
 
+def _tasks_per_node(count: int) -> Changes:
+    return {"tasks_per_node": count if count > 0 else None}
+
+
 def _positive(attribute: str) -> Callable[[int], Changes]:
     return lambda count: {attribute: count} if count > 0 else {}
 
@@ -105,6 +109,7 @@ def _flags(words: list[str]) -> Changes:
 #: The order matters if two fields have the same effect: minimum_nodes and maximum_nodes override nodes.
 _CHANGES: Mapping[str, Callable[[Any], Changes]] = {
     "tasks": _tasks,
+    "tasks_per_node": _tasks_per_node,
     "cpus_per_task": _positive("cpus_per_task"),
     "minimum_cpus": _positive("minimum_cpus"),
     "nodes": _nodes,

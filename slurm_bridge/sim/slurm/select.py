@@ -7,7 +7,8 @@ Observed on cons_tres with a topology tree, in this order:
     3. how many     a maximum makes it spread: as many nodes as allowed, even without a task; else as few as possible
     4. which        all below one switch if possible, of those switches the smallest; else in order of names; if these
                     exceed the maximum the roomiest, and a single one as small as possible
-    5. how much     the first node (a required one first) takes all it can, leaving one task for each that must follow
+    5. how much     the first node (a required one first) takes all it can, leaving one task for each that must follow;
+                    with tasks_per_node each node takes exactly so many, even if the job has fewer tasks
 """
 
 import dataclasses
@@ -48,6 +49,8 @@ def choose(ask: state.RequestedJob, ground: NodeChoice) -> state.Grant | None:
         places = _places(ask, _candidates(ask, ground, expression), ground.free, whole=whole)
         counts = _in_blocks(ask, places) if ground.partition.has_blocks else _spread(ask, places)
         if counts:
+            if ask.tasks_per_node is not None:
+                counts = [(place, ask.tasks_per_node) for place, _ in counts]
             left = {(wanted.name, wanted.type): wanted.count for wanted in ask.gres_per_job}
             shares = [_share(ask, place, tasks, left, whole=whole) for place, tasks in counts]
             ordered = tuple(sorted(shares, key=lambda share: share.node))
@@ -71,7 +74,10 @@ def capacity(ask: state.RequestedJob, node: state.Node, free: ledger.Free, *, wh
         if ask.memory_given and _memory(ask, node, node.cpus, node.gres) > free.memory_mib:
             return 0
     limits = (free.cpus // ask.cpus_per_task, _by_memory(ask, node, free), *_by_gres(ask, free))
-    return max(0, min(limits))
+    most = max(0, min(limits))
+    if ask.tasks_per_node is None:
+        return most
+    return ask.tasks_per_node if most >= ask.tasks_per_node else 0
 
 
 def _by_memory(ask: state.RequestedJob, node: state.Node, free: ledger.Free) -> int:

@@ -121,6 +121,7 @@ class RequestedJob:
     default_partition: bool = False
     tasks: int = 1
     tasks_given: bool = False
+    tasks_per_node: int | None = None
     cpus_per_task: int = 1
     minimum_cpus: int = 1
     minimum_nodes: int = 1
@@ -159,7 +160,8 @@ class RequestedJob:
     def shape(self) -> object:
         """Two requests of equal shape start or wait alike; the identity of the requester is left out."""
         return (
-            (self.partitions, self.tasks, self.cpus_per_task, self.minimum_cpus, self.minimum_nodes),
+            (self.partitions, self.tasks, self.tasks_per_node, self.cpus_per_task, self.minimum_cpus),
+            self.minimum_nodes,
             (self.maximum_nodes, self.prefer_few, self.memory_mib, self.memory_per),
             (self.exclusive, self.minutes, self.reservation),
             (self.gres_per_node, self.gres_per_task, self.gres_per_job, tuple(self.licenses.items())),

@@ -103,6 +103,8 @@ def _refused(world: World, job: state.SlurmJob, values: Mapping[str, Any]) -> in
         or _moves(world, job, values)
         or admission.reservation(world, values.get("reservation", ""), job.user)
     )
+    if not number and values.get("tasks_per_node") == 0 and job.ask.tasks_per_node is not None:
+        return 2069
     if not number and job.held and values.get("priority") and values.get("hold") is not False:
         return 2042
     return number

@@ -127,6 +127,30 @@ def test_as_many_cpus_as_before_are_not_heard_when_the_tasks_change(slurm: Desk)
 # -- how many nodes
 
 
+def test_with_tasks_per_node_each_node_gets_exactly_so_many(slurm: Desk) -> None:
+    """Eight tasks on four nodes: two on each, where Slurm alone would give five, one, one and one."""
+    slurm.idle("plain", 4)
+    shape = {"tasks": 8, "minimum_nodes": 4, "maximum_nodes": 4, "constraints": "plain"}
+    assert sorted(cpus for cpus, _, _ in given(slurm, slurm.running(**shape))) == [1, 1, 1, 5]
+    assert [cpus for cpus, _, _ in given(slurm, slurm.running(tasks_per_node=2, **shape))] == [2, 2, 2, 2]
+
+
+def test_a_node_has_cpus_for_all_tasks_per_node_also_where_fewer_come(slurm: Desk) -> None:
+    """Four tasks on two nodes of three tasks each hold six CPUs."""
+    slurm.idle("plain", 2)
+    shape = {"tasks": 4, "minimum_nodes": 2, "maximum_nodes": 2, "tasks_per_node": 3, "constraints": "plain"}
+    assert [cpus for cpus, _, _ in given(slurm, slurm.running(**shape))] == [3, 3]
+
+
+def test_a_number_of_tasks_per_node_can_be_changed_and_not_taken_away(slurm: Desk) -> None:
+    """Slurm refuses zero."""
+    shape = {"tasks": 8, "minimum_nodes": 4, "maximum_nodes": 4}
+    job_id = slurm.pending(hold=True, tasks_per_node=2, constraints="plain", **shape)
+    changed = {"tasks": 8, "minimum_cpus": 8, "minimum_nodes": 2, "maximum_nodes": 2}
+    assert slurm.update(job_id, tasks_per_node=4, **changed, **GUARD).verdict == (200, [])
+    assert slurm.update(job_id, tasks_per_node=0, **GUARD).verdict[1] == [2069]
+
+
 @pytest.mark.parametrize("least", [1, 2])
 def test_between_a_minimum_and_a_maximum_few_nodes_can_be_preferred(slurm: Desk, least: int) -> None:
     """Eight tasks on one to three nodes take three; with PREFER_MINIMUM_NODE_COUNT as few as they may."""

@@ -38,6 +38,10 @@ CHANGES: dict[str, tuple[dict[str, Any], dict[str, Any]]] = {
         {"tasks": 4, "minimum_nodes": 2, "maximum_nodes": 3},
         {"minimum_nodes": 2, "maximum_nodes": 3},
     ),
+    "tasks per node": (
+        {"tasks": 6, "minimum_nodes": 2, "maximum_nodes": 2, "tasks_per_node": 3},
+        {"minimum_nodes": 2, "maximum_nodes": 2, "tasks": 6},
+    ),
     "constraints": ({"constraints": "v100"}, {"constraints": "v100"}),
     "time limit": ({"time_limit_minutes": 9}, {"time_limit_minutes": 9}),
     "comment": ({"comment": "new"}, {"comment": "new"}),

@@ -55,6 +55,7 @@ ELSEWHERE = {
     "gres_per",
     "exclusive",
     "excluded_nodes",
+    "tasks_per_node",
 }
 
 

@@ -67,6 +67,7 @@ KEPT = [
     ({"time_limit": None}, "time_limit_minutes"),
     ({"node_count": 1}, "minimum_nodes"),
     ({"max_nodes": 2, "flags": []}, "maximum_nodes"),
+    ({"tasks_per_node": 3}, "tasks_per_node"),
 ]
 
 

@@ -33,6 +33,7 @@ OTHER: dict[str, Any] = {
     "minimum_nodes": 1,
     "maximum_nodes": 2,
     "tasks": 2,
+    "tasks_per_node": 2,
     "cpus_per_task": 2,
     "memory": Memory(mib=513),
     "gres": (Gres(name="gpu", count=1),),
@@ -90,7 +91,12 @@ def test_what_cannot_be_updated_changes_the_first_half(field: str) -> None:
 
 
 @pytest.mark.parametrize(
-    "field", [field for field in digest.SHAPE if field not in (*digest.NOT_REMOVABLE, *digest.NODES, "gres_per")]
+    "field",
+    [
+        field
+        for field in digest.SHAPE
+        if field not in (*digest.NOT_REMOVABLE, *digest.NODES, "gres_per", "tasks_per_node")
+    ],
 )
 def test_what_can_be_updated_changes_the_second_half(field: str) -> None:
     """The job keeps its place in the queue."""
@@ -216,6 +222,7 @@ def test_another_shape_of_the_members_is_another_intent(other: translator.Transl
         {"gres_per": GresPer.TASK},
         {"minimum_nodes": 2, "maximum_nodes": 2, "tasks": 2},
         {"minimum_nodes": 3, "maximum_nodes": 3, "tasks": 3},
+        {"tasks_per_node": 1},
     ],
 )
 def test_amounts_counted_otherwise_and_another_number_of_nodes_ask_for_a_new_job(changes: dict[str, Any]) -> None:
@@ -223,6 +230,13 @@ def test_amounts_counted_otherwise_and_another_number_of_nodes_ask_for_a_new_job
     before = dataclasses.replace(request(), maximum_nodes=1)
     after = dataclasses.replace(before, **changes)
     assert halves(before)[0] != halves(after)[0]
+
+
+def test_a_number_of_tasks_per_node_can_be_changed_and_not_taken_away() -> None:
+    """Slurm refuses to do without one, so that a job without it is another job."""
+    two, three = (dataclasses.replace(request(), tasks=6, tasks_per_node=number) for number in (2, 3))
+    assert halves(two)[0] == halves(three)[0] != halves(dataclasses.replace(two, tasks_per_node=None))[0]
+    assert halves(two)[1] != halves(three)[1]
 
 
 @pytest.mark.parametrize("field", digest.NODES)

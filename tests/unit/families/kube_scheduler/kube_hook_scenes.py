@@ -66,7 +66,10 @@ def hooked(**options: Any) -> KubeScheduler:
 
 def chained(around: Around, hook: KubeScheduler, views: Mapping[Need, Objects] | None = None) -> Chain:
     """A chain of this hook alone."""
-    made = Chain([calls.Hook(name=hook.name, hook=hook, needs=hook.needs, budget_seconds=60)], around.make())
+    made = Chain(
+        [calls.Hook(name=hook.name, hook=hook, needs=hook.needs, honours=hook.honours, budget_seconds=60)],
+        around.make(),
+    )
     made.see({**dict.fromkeys(hook.needs, Objects()), **(views or {})})
     return made
 

@@ -1,0 +1,209 @@
+"""Pods with rules about their neighbours are placed one by one, and Slurm is asked for just these nodes."""
+
+from collections.abc import Sequence
+from typing import Any
+
+from slurm_bridge.cluster.snapshot import ClusterSnapshot
+from slurm_bridge.families.kube_scheduler import placements
+from slurm_bridge.hooks.attempts import PlanState
+from slurm_bridge.hooks.base import Deny
+from slurm_bridge.hooks.chain import Chain, Plan
+from slurm_bridge.model.pod import Container, ContainerPort, Pod
+from slurm_bridge.model.verdict import Reject, Wait
+from slurm_bridge.model.workload import Workload
+from slurm_bridge.runtime.clock import VirtualClock
+from slurm_bridge.translate import demands
+from slurm_bridge.translate.shapes import Form
+from slurm_bridge.translate.translator import Translated
+from tests.unit.families.kube_scheduler.kube_hook_scenes import chained, cluster, hooked
+from tests.unit.families.kube_scheduler.scenes import HOST, ZONE, near, node, pod, spread, term
+from tests.unit.hooks.builders import Around, gang, request, shape, workload
+
+WEB = {"app": "web"}
+FOUR = [node(name, labels={ZONE: zone}) for name, zone in (("a", "1"), ("b", "1"), ("c", "2"), ("d", "2"))]
+
+
+def web(name: str, **others: Any) -> Pod:
+    """A small pod with the label."""
+    return pod(name, labels=WEB, **{"requests": {"cpu": 1, "memory": 1}, **others})
+
+
+def spreading(name: str, key: str = HOST) -> Pod:
+    """One that has to lie evenly."""
+    return web(name, topology_spread_constraints=(spread(key, WEB),))
+
+
+def asking(work: Workload) -> Translated:
+    """As many tasks as it has pods, and what these ask of their place."""
+    tasks = len(work.pods)
+    form = Form.TASKS if tasks > 1 else Form.SINGLE
+    shapes = (shape(*work.pods),)
+    return Translated(request=request(tasks=tasks), values=(), demands=demands.of(work), form=form, shapes=shapes)
+
+
+def planned(chain: Chain, work: Workload, snapshot: ClusterSnapshot, **others: Any) -> Plan | Wait | Reject:
+    """What the chain makes of it."""
+    return chain.plan(work, asking(work), snapshot, **{"now": VirtualClock().wall(), **others})
+
+
+def offered(found: object, nodes: Sequence[Any] = FOUR) -> set[str]:
+    """The nodes that Slurm may choose from."""
+    assert isinstance(found, Plan), found
+    return {one.metadata.name for one in nodes} - set(found.request.excluded_nodes)
+
+
+def test_equal_pods_of_a_burst_do_not_collide(around: Around) -> None:
+    """Eight pods with a hard spread on four idle nodes: each is asked for on one node, and two come on each."""
+    chain, snapshot = chained(around, hooked()), cluster(FOUR)
+    found = [offered(planned(chain, workload(spreading(f"p{number}")), snapshot)) for number in range(8)]
+    assert all(len(one) == 1 for one in found)
+    names = [name for one in found for name in one]
+    assert {names.count(name) for name in "abcd"} == {2}
+
+
+def test_a_pod_that_asks_nothing_of_its_neighbours_may_go_anywhere(around: Around) -> None:
+    """Nothing is chosen in Slurm's place."""
+    found = planned(chained(around, hooked()), workload(web("p")), cluster(FOUR))
+    assert offered(found) == {"a", "b", "c", "d"}
+
+
+def test_a_gang_is_spread_as_it_asks(around: Around) -> None:
+    """As many nodes as that takes, and as many pods on each."""
+    work = gang(*(spreading(f"p{number}") for number in range(8)))
+    found = planned(chained(around, hooked()), work, cluster(FOUR))
+    assert isinstance(found, Plan)
+    assert (found.request.minimum_nodes, found.request.maximum_nodes, found.request.tasks_per_node) == (4, 4, 2)
+    assert offered(found) == {"a", "b", "c", "d"}
+
+
+def test_a_gang_that_wants_to_be_together_is_asked_for_in_one_zone(around: Around) -> None:
+    """The first pod may go anywhere, and the others follow it."""
+    together = near("podAffinity", term(ZONE, WEB))
+    work = gang(*(web(f"p{number}", affinity=together, requests={"cpu": 6}) for number in range(2)))
+    found = offered(planned(chained(around, hooked()), work, cluster(FOUR)))
+    assert found in ({"a", "b"}, {"c", "d"})
+
+
+def test_pods_with_a_port_of_the_host_come_on_different_nodes(around: Around) -> None:
+    """One node has a port once."""
+    serving = (Container(name="c", ports=(ContainerPort(host_port=8080),)),)
+    work = gang(*(pod(f"p{number}", labels=WEB, containers=serving) for number in range(3)))
+    found = planned(chained(around, hooked()), work, cluster(FOUR))
+    assert isinstance(found, Plan)
+    assert (found.request.minimum_nodes, found.request.tasks_per_node) == (3, 1)
+
+
+def test_a_gang_that_fits_nowhere_says_which_pod_has_no_node(around: Around) -> None:
+    """Three pods that keep each other out of their zone, and two zones."""
+    apart = near("podAntiAffinity", term(ZONE, WEB))
+    work = gang(*(web(f"p{number}", affinity=apart) for number in range(3)))
+    found = planned(chained(around, hooked()), work, cluster(FOUR))
+    assert isinstance(found, Wait)
+    assert found.moving
+    assert "no node for pod team/p2 (3 of 3)" in found.message
+    assert "4 node(s) didn't match pod anti-affinity rules" in found.message
+
+
+def test_nodes_with_room_come_first(around: Around) -> None:
+    """A pod is not sent to wait for a full node while another would take it."""
+    full = [pod(f"r{name}", on=name, requests={"cpu": 8}) for name in "abd"]
+    found = planned(chained(around, hooked()), workload(spreading("p")), cluster(FOUR, full))
+    assert offered(found) == {"c"}
+
+
+def test_a_full_cluster_is_waited_for_in_slurm(around: Around) -> None:
+    """The nodes are chosen as if they were empty."""
+    full = [pod(f"r{name}", on=name, requests={"cpu": 8}) for name in "abcd"]
+    found = planned(chained(around, hooked()), gang(*(spreading(f"p{one}") for one in range(4))), cluster(FOUR, full))
+    assert len(offered(found)) == 4
+    assert isinstance(found, Plan)
+    assert found.request.tasks_per_node == 1
+
+
+def test_a_plan_stays_as_it_is_while_the_job_waits(around: Around) -> None:
+    """The same nodes are asked for again, also when scores or others moved."""
+    full = [pod(f"r{name}", on=name, requests={"cpu": 8}) for name in "abcd"]
+    chain, work = chained(around, hooked()), workload(spreading("p"))
+    first = planned(chain, work, cluster(FOUR, full))
+    assert isinstance(first, Plan)
+    planned(chain, workload(spreading("other")), cluster(FOUR, full))
+    again = planned(chain, work, cluster(FOUR, full), previous=first.state)
+    assert offered(again) == offered(first)
+
+
+def test_other_nodes_are_offered_when_the_time_of_the_chosen_ones_is_over(around: Around) -> None:
+    """What the bridge knows of the room on a node may be old."""
+    chain, work, snapshot = chained(around, hooked()), workload(spreading("p")), cluster(FOUR)
+    first = planned(chain, work, snapshot)
+    assert isinstance(first, Plan)
+    assert first.window_seconds == 15.0
+    later = PlanState(version=first.state.version, attempt=1, started=20.0)
+    assert offered(planned(chain, work, snapshot, previous=later)) == {"a", "b", "c", "d"}
+
+
+def test_what_waits_for_any_node_counts_on_none(around: Around) -> None:
+    """Of a job that may get any node it is not known which one others have to keep away from."""
+    apart = near("podAntiAffinity", term(HOST, WEB))
+    one = node("a")
+    chain, snapshot = chained(around, hooked()), cluster([one])
+    work = workload(web("p", affinity=apart))
+    first = planned(chain, work, snapshot)
+    assert isinstance(first, Plan)
+    hidden = planned(chain, workload(web("q", affinity=apart)), snapshot)
+    assert isinstance(hidden, Plan)
+
+
+def test_pods_that_are_bound_are_forgotten_as_plans(around: Around) -> None:
+    """They count where they run."""
+    hook = hooked()
+    chain, snapshot = chained(around, hook), cluster(FOUR)
+    work = workload(spreading("p"))
+    (taken,) = offered(planned(chain, work, snapshot))
+    hook.forget(work.root.key)
+    elsewhere = next(name for name in "abcd" if name != taken)
+    moved = cluster(FOUR, [web("p", on=elsewhere)])
+    found = [offered(planned(chain, workload(spreading(f"q{one}")), moved)) for one in range(3)]
+    assert {name for one in found for name in one} == set("abcd") - {elsewhere}
+
+
+def test_an_allocation_waits_for_the_pods_that_make_it_right(around: Around) -> None:
+    """The fifth pod is on a node already taken, and the four before it have no nodes yet: it is not given back."""
+    chain, snapshot = chained(around, hooked()), cluster(FOUR, [web("r", on="a")])
+    for number in range(3):
+        planned(chain, workload(spreading(f"p{number}")), snapshot)
+    fifth = workload(spreading("p5"))
+    (chosen,) = offered(planned(chain, fifth, snapshot))
+    said = chain.verify(fifth, {"uid-p5": "a"}, snapshot)
+    assert isinstance(said, Wait)
+    assert said.reason == "NeighboursPending"
+    there = cluster(FOUR, [web("r", on="a"), *(web(f"x{name}", on=name) for name in "bcd")])
+    assert chain.verify(fifth, {"uid-p5": chosen}, there) is None
+
+
+def test_an_allocation_that_nothing_makes_right_is_given_back(around: Around) -> None:
+    """Waiting would only hold the node."""
+    chain, snapshot = chained(around, hooked()), cluster(FOUR, [web("r", on="a")])
+    alone = workload(spreading("p"))
+    planned(chain, alone, snapshot)
+    said = chain.verify(alone, {"uid-p": "a"}, snapshot)
+    assert isinstance(said, Deny)
+    assert said.nodes == {"a"}
+
+
+def test_memory_of_plans_is_bounded_and_grows_old() -> None:
+    """Neither many workloads nor one whose plan came to nothing keep others away for ever."""
+    kept = placements.PlannedPods()
+    one = placements.PodPlacement(nodes={"uid-p": "a"}, coming={"a": [web("p")]})
+    for number in range(placements.MOST_WORKLOADS + 5):
+        kept.put(workload(web(f"p{number}")).root.key, one, 0.0)
+    other = workload(web("other")).root.key
+    assert len(kept.beside(other, 1.0, lambda _node, _pod: False)["a"]) == placements.MOST_WORKLOADS
+    assert kept.beside(other, placements.STALE_SECONDS + 1, lambda _node, _pod: False) == {}
+
+
+def test_a_very_large_gang_is_not_placed_pod_by_pod(around: Around) -> None:
+    """It would take too long; its allocation is verified all the same."""
+    work = gang(*(spreading(f"p{number}") for number in range(placements.MOST_PODS + 1)))
+    found = planned(chained(around, hooked()), work, cluster(FOUR))
+    assert isinstance(found, Plan)
+    assert found.request.tasks_per_node is None
