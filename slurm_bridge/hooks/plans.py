@@ -98,8 +98,8 @@ def limited(settled: Translated, attempt: Attempt) -> Translated:
     """With the attempt's numbers of nodes and pods; of a single task all that there is to say is said."""
     if attempt.each is not None and attempt.nodes is not None and _countable(settled.request):
         count, why = len(attempt.nodes), attempt.name or "each pod has its node"
-        numbers = {"minimum_nodes": count, "maximum_nodes": count, "tasks_per_node": attempt.each}
-        return numbered(settled, {field: (number, why) for field, number in numbers.items()})
+        exactly = {"minimum_nodes": count, "maximum_nodes": count, "tasks_per_node": attempt.each}
+        return numbered(settled, {field: (number, why) for field, number in exactly.items()})
     if attempt.most is None:
         return settled
     numbers = {"maximum_nodes": (attempt.most, attempt.name or "as many as there are pods")}

@@ -37,7 +37,8 @@ class FilterResult:
 
 def filter_nodes(session: Session, ask: Ask, avoid: Avoid) -> tuple[FilterResult, ...]:
     """Sampling and filters, in the order of the shapes; a hook's obstacle ends it for all of them."""
-    away = Denied(nodes={name: (why,) for name, why in avoid.items()}) if avoid else None
+    # They are avoided until a pod on them ends, among others.
+    away = Denied(nodes={name: (why,) for name, why in avoid.items()}, moving=True) if avoid else None
     if len(ask.shapes) <= 1:
         return (_sift(session, ask, away),)
     total = len(ask.workload.pods)

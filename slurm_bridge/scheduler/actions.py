@@ -130,9 +130,9 @@ def _submit(ctx: SchedulerContext, subject: Subject, _decision: Decision, _facts
     planned = desired_job.plan(desired, ctx, placeholder)
     if isinstance(planned, Wait) and ctx.cleared(desired.workload):
         ctx.promised.crowds_out(desired.workload.root.key)
-    if isinstance(planned, Wait) and planned.retry_after is None and ctx.avoid(desired.workload):
-        # Nothing is reported when a node is no longer avoided.
-        planned = dataclasses.replace(planned, retry_after=ctx.avoided.seconds)
+    if isinstance(planned, Wait) and planned.retry_after is None:
+        # Nothing is reported when the time is over for which a node is avoided.
+        planned = dataclasses.replace(planned, retry_after=ctx.shunned_for(desired.workload))
     if isinstance(planned, Wait | Reject):
         return report.of_workload(ctx, desired.workload, planned)
     late = ctx.config.chain.commit(desired.workload, planned, ctx.keeper.snapshot())

@@ -1,15 +1,22 @@
 """What went wrong with a workload on which node, so that the next attempt goes elsewhere, and how often in a row.
 
 A node is avoided for a while only: it may be repaired, and the memory is bounded. It is filed under the controller,
-because a pod that a kubelet refused is replaced by another of the same kind.
+because a pod that a kubelet refused is replaced by another of the same kind. A reason that can be seen counts no longer
+than that: until the node is uncordoned, or has room again.
 """
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 
+from slurm_bridge.cluster.snapshot import NodeFacts
 from slurm_bridge.model.meta import Object
 from slurm_bridge.model.names import WorkloadKey, workload_key
 from slurm_bridge.scheduler.state import AvoidedNodes, Bad, Held, Roll, Stumbles, WorkloadStore
 from slurm_bridge.workloads.kind_table import WATCHED
+
+
+def _always(_node: NodeFacts | None) -> bool:
+    """The reason has nothing to do with what can be seen of the node."""
+    return True
 
 
 class Avoided:
@@ -19,15 +26,24 @@ class Avoided:
         self.seconds, self._most = seconds, most
         self._states, self._unlucky, self._stumbling = states, Roll(), Roll()
 
-    def add(self, key: WorkloadKey, node: str, why: str, now: float) -> None:
-        """This node was no good for this workload."""
+    def add(
+        self,
+        key: WorkloadKey,
+        node: str,
+        why: str,
+        now: float,
+        *,
+        holds: Callable[[NodeFacts | None], bool] = _always,
+        seconds: float | None = None,
+    ) -> None:
+        """This node was no good for this workload, and will not be while this holds; for so many seconds at most."""
         with self._states.lock:
             state = self._states.open(key)
             known = state.avoided
             number = self._unlucky.enter(key, known.number if known is not None else None)
             if known is None:
                 known = state.avoided = AvoidedNodes(number=number)
-            known.number, known.nodes[node] = number, Bad(why, now + self.seconds)
+            known.number, known.nodes[node] = number, Bad(why, now + min(seconds or self.seconds, self.seconds), holds)
             for first in self._unlucky.beyond(self._most):
                 self._states.open(first).avoided = None
                 self._states.close(first)
@@ -60,14 +76,15 @@ class Avoided:
         known = state.stumbles if state is not None else None
         return known.count if known is not None else 0
 
-    def nodes(self, keys: tuple[WorkloadKey, ...], now: float) -> Mapping[str, str]:
-        """The nodes that pods with one of these keys avoid, with the reasons."""
+    def nodes(
+        self, keys: tuple[WorkloadKey, ...], now: float, look: Callable[[str], NodeFacts | None]
+    ) -> Mapping[str, Bad]:
+        """The nodes that pods with one of these keys avoid; `look` finds a node as it is now."""
         with self._states.lock:
-            found: dict[str, str] = {}
-            for state in map(self._states.find, keys):
-                if state is not None and state.avoided is not None:
-                    found.update((node, bad.why) for node, bad in state.avoided.nodes.items() if bad.until > now)
-            return found
+            states = map(self._states.find, keys)
+            known = [state.avoided.nodes for state in states if state is not None and state.avoided is not None]
+            bad = {node: one for nodes in known for node, one in nodes.items() if one.until > now}
+        return {node: one for node, one in bad.items() if one.holds(look(node))}
 
 
 class Holds:

@@ -7,6 +7,7 @@ from typing import Protocol
 
 from slurm_bridge import ports
 from slurm_bridge.cluster import cluster_cache
+from slurm_bridge.cluster.snapshot import NodeFacts
 from slurm_bridge.hooks import chain
 from slurm_bridge.mirror.breaker import Breaker
 from slurm_bridge.mirror.jobs import Mirror
@@ -24,7 +25,7 @@ from slurm_bridge.scheduler.ids import IdRange
 from slurm_bridge.scheduler.node_waiters import NodeWaiters
 from slurm_bridge.scheduler.pod_index import PodIndex
 from slurm_bridge.scheduler.queue import Filed
-from slurm_bridge.scheduler.state import Scans, WorkloadStore
+from slurm_bridge.scheduler.state import Bad, Scans, WorkloadStore
 from slurm_bridge.scheduler.workload_pods import PodState, WorkloadPods
 from slurm_bridge.translate.rules import Rules
 from slurm_bridge.workloads.base import Moved
@@ -226,9 +227,22 @@ class SchedulerContext:
 
     def shunned(self, workload: Workload) -> Mapping[str, str]:
         """Nodes that this workload, or a sibling of it, had bad luck with."""
+        return {node: bad.why for node, bad in self._bad(workload).items()}
+
+    def shunned_for(self, workload: Workload) -> float | None:
+        """After how many seconds the first of these nodes is good again, whatever is seen of it; None without any."""
+        ends = [bad.until for bad in self._bad(workload).values()]
+        return min(ends) - self.clock.now() if ends else None
+
+    def node(self, name: str) -> NodeFacts | None:
+        """A node as it is now, by its name in Kubernetes or in Slurm."""
+        snapshot = self.keeper.snapshot()
+        return snapshot.nodes.get(name) or snapshot.by_slurm_name(name)
+
+    def _bad(self, workload: Workload) -> Mapping[str, Bad]:
         keys = [workload.root.key, workload.root.object_key]
         keys += [workload.controller.key] if workload.controller else []
-        return self.avoided.nodes(tuple(dict.fromkeys(keys)), self.clock.now())
+        return self.avoided.nodes(tuple(dict.fromkeys(keys)), self.clock.now(), self.node)
 
     def cleared(self, workload: Workload) -> Mapping[str, str]:
         """Nodes that are cleared for another one."""

@@ -11,6 +11,7 @@ import threading
 from collections import OrderedDict, deque
 from collections.abc import Callable, Iterator
 
+from slurm_bridge.cluster.snapshot import NodeFacts
 from slurm_bridge.hooks.attempts import PlanState
 from slurm_bridge.model.names import JobId, WorkloadKey
 from slurm_bridge.model.placeholder import Placeholder
@@ -157,10 +158,11 @@ class Notice:
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Bad:
-    """One experience with a node."""
+    """One experience with a node. `holds` says of the node as it is now whether the reason is still to be seen."""
 
     why: str
     until: float
+    holds: Callable[[NodeFacts | None], bool]
 
 
 @dataclasses.dataclass(slots=True, kw_only=True)

@@ -188,7 +188,8 @@ def _give_back(ctx: SchedulerContext, desired: DesiredJob, read: Placeholder, mi
     ctx.say(desired.workload, misfit.reason, text)
     ctx.counters.attempt("unschedulable")
     for node in misfit.nodes:
-        ctx.avoided.add(uid, node, misfit.message, ctx.clock.now())
+        holds, now = misfit.holds(node, ctx.node(node)), ctx.clock.now()
+        ctx.avoided.add(uid, node, misfit.message, now, holds=holds, seconds=misfit.seconds)
     ctx.refresh_facts()
     pause = ctx.back_off(uid)
     if ctx.avoided.tries(uid) > ctx.limits.bind_tries:

@@ -1,7 +1,7 @@
 """Whether pods may be bound to the nodes that Slurm gave: usable, with room for them, and left by earlier pods."""
 
 import dataclasses
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from fractions import Fraction
 
 from slurm_bridge.cluster.snapshot import ClusterSnapshot, NodeFacts, fits
@@ -18,6 +18,9 @@ from slurm_bridge.translate import resources
 VACATED_LOOK = 5.0
 #: How many seconds an allocation is kept while earlier pods end on its node.
 PATIENCE = 60.0
+#: A node that a hook has denied is avoided for so many seconds at most: filters keep the workload away while the
+#: reason holds, and the reason may be on another node.
+DENIED_SECONDS = 30.0
 #: The same where a job that was forgotten waits for this very node: this allocation may be all that keeps it from it.
 GIVE_WAY = 10.0
 
@@ -33,11 +36,23 @@ class Spot:
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
 class Misfit:
-    """Why an allocation is of no use. `nodes` are what to avoid from now on, none when no node is to blame."""
+    """Why an allocation is of no use. `nodes` are what to avoid from now on, none when no node is to blame.
+
+    `seconds`: for how long at most; None: as long as is configured. `lacking`: what there has to be room for by node.
+    """
 
     reason: str
     message: str
     nodes: tuple[str, ...] = ()
+    seconds: float | None = None
+    lacking: Mapping[str, Mapping[str, Fraction]] = dataclasses.field(default_factory=dict)
+
+    def holds(self, node: str, then: NodeFacts | None) -> Callable[[NodeFacts | None], bool]:
+        """Whether the reason is still to be seen of a node, which was so `then`."""
+        needed = self.lacking.get(node)
+        if needed is not None:
+            return lambda now: now is not None and fits(now, needed) is not None
+        return lambda now: _unchanged(then, now)
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
@@ -63,7 +78,8 @@ def problem(
     if verdict is None or isinstance(verdict, Wait):
         return verdict
     if isinstance(verdict, Deny):
-        return Misfit(reason="NodeDenied", message=verdict.message, nodes=tuple(sorted(verdict.nodes)))
+        nodes = tuple(sorted(verdict.nodes))
+        return Misfit(reason="NodeDenied", message=verdict.message, nodes=nodes, seconds=DENIED_SECONDS)
     return Misfit(reason=verdict.reason, message=verdict.message)
 
 
@@ -82,7 +98,8 @@ def _check(ctx: SchedulerContext, key: WorkloadKey, spots: Sequence[Spot], *, wh
             reason="NodeNotVacated", message=text, retry_after=VACATED_LOOK, nodes=(node.name,), patience=patience
         )
     if why is not None:
-        return Misfit(reason="NodeFull", message=f"node {node.name} has no room: {why}", nodes=(node.name,))
+        text = f"node {node.name} has no room: {why}"
+        return Misfit(reason="NodeFull", message=text, nodes=(node.name,), lacking={node.name: _sum(new)})
     return None
 
 
@@ -95,7 +112,17 @@ def _together(problems: Iterable[Misfit | Occupied]) -> Misfit | Occupied | None
         return next(iter(same), None)
     nodes = tuple(node for one in same for node in one.nodes)
     text = f"{same[0].message} (and {len(same) - 1} more nodes likewise)"
-    return dataclasses.replace(same[0], message=text, nodes=nodes)
+    if not misfits:
+        return dataclasses.replace(same[0], message=text, nodes=nodes)
+    lacking = {node: needed for one in misfits for node, needed in one.lacking.items()}
+    return dataclasses.replace(misfits[0], message=text, nodes=nodes, lacking=lacking)
+
+
+def _unchanged(then: NodeFacts | None, now: NodeFacts | None) -> bool:
+    """Kubernetes says the same of the node and of the pods there; records are replaced, and never changed."""
+    if then is None or now is None:
+        return then is now
+    return then.node is now.node and then.pods is now.pods
 
 
 def _sum(pods: Iterable[Pod]) -> Mapping[str, Fraction]:

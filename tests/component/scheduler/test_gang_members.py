@@ -242,7 +242,7 @@ def test_a_node_whose_kubelet_refused_a_pod_of_a_jobset_is_avoided_by_the_set(br
     above = names.workload_key("JobSet", NAMESPACE, "set", uid)
     bridge.status(ours(bridge)[0], phase="Failed", reason="OutOfcpu")
     bridge.settle()
-    assert bridge.core.context.avoided.nodes((root, above), bridge.clock.now())
+    assert bridge.core.context.avoided.nodes((root, above), bridge.clock.now(), bridge.core.context.node)
 
 
 def test_jobs_of_single_pods_that_are_a_group_after_a_restart_go(bridge: Bridge) -> None:

@@ -1,15 +1,44 @@
 """Bad experiences with nodes: remembered for a while, and counted until a success."""
 
+from slurm_bridge.cluster.snapshot import NodeFacts
 from slurm_bridge.scheduler.avoid import Avoided
 from slurm_bridge.scheduler.state import WorkloadStore
+from tests.unit.hooks.builders import cluster, node
+
+
+def whys(avoided: Avoided, keys: tuple[str, ...], now: float, *, there: bool = True) -> dict[str, str]:
+    """The nodes that are avoided, with the reasons; all nodes are there, or none."""
+    found = avoided.nodes(keys, now, lambda name: facts_of(name) if there else None)
+    return {node: bad.why for node, bad in found.items()}
+
+
+def facts_of(name: str) -> NodeFacts:
+    """A node about which nothing matters."""
+    return cluster([node(name)]).nodes[name]
+
+
+def test_a_node_is_avoided_no_longer_than_its_reason_can_be_seen() -> None:
+    """It has come, for example."""
+    avoided = Avoided(WorkloadStore(), seconds=60)
+    avoided.add("u", "n1", "no such node", 0.0, holds=lambda found: found is None)
+    assert whys(avoided, ("u",), 1.0, there=False) == {"n1": "no such node"}
+    assert whys(avoided, ("u",), 1.0) == {}
+
+
+def test_a_reason_may_be_short() -> None:
+    """What hooks say is asked again soon."""
+    avoided = Avoided(WorkloadStore(), seconds=60)
+    avoided.add("u", "n1", "denied", 0.0, seconds=30)
+    assert whys(avoided, ("u",), 29.0) == {"n1": "denied"}
+    assert whys(avoided, ("u",), 30.0) == {}
 
 
 def test_a_node_is_avoided_for_a_while() -> None:
     """It may be repaired."""
     avoided = Avoided(WorkloadStore(), seconds=60)
     avoided.add("u", "n1", "no room", 0.0)
-    assert avoided.nodes(("u",), 59.0) == {"n1": "no room"}
-    assert avoided.nodes(("u",), 60.0) == {}
+    assert whys(avoided, ("u",), 59.0) == {"n1": "no room"}
+    assert whys(avoided, ("u",), 60.0) == {}
 
 
 def test_what_a_sibling_met_counts_too() -> None:
@@ -17,8 +46,8 @@ def test_what_a_sibling_met_counts_too() -> None:
     avoided = Avoided(WorkloadStore())
     avoided.add("controller", "n1", "refused", 0.0)
     avoided.add("pod", "n2", "full", 0.0)
-    assert avoided.nodes(("pod", "controller"), 1.0) == {"n1": "refused", "n2": "full"}
-    assert avoided.nodes(("other",), 1.0) == {}
+    assert whys(avoided, ("pod", "controller"), 1.0) == {"n1": "refused", "n2": "full"}
+    assert whys(avoided, ("other",), 1.0) == {}
 
 
 def test_stumbles_are_counted_until_a_success() -> None:
@@ -35,7 +64,7 @@ def test_a_success_makes_no_node_good_again() -> None:
     avoided = Avoided(WorkloadStore())
     avoided.add("u", "n1", "full", 0.0)
     avoided.success("u")
-    assert avoided.nodes(("u",), 1.0) == {"n1": "full"}
+    assert whys(avoided, ("u",), 1.0) == {"n1": "full"}
 
 
 def test_the_memory_is_bounded_and_forgets_the_oldest() -> None:
@@ -45,6 +74,6 @@ def test_the_memory_is_bounded_and_forgets_the_oldest() -> None:
     for number in range(5):
         avoided.add(f"u{number}", "n1", "full", 0.0)
         avoided.stumble(f"u{number}")
-    assert [bool(avoided.nodes((f"u{number}",), 1.0)) for number in range(5)] == [False, False, True, True, True]
+    assert [bool(whys(avoided, (f"u{number}",), 1.0)) for number in range(5)] == [False, False, True, True, True]
     assert [avoided.tries(f"u{number}") for number in range(5)] == [0, 0, 1, 1, 1]
     assert [states.find(f"u{number}") is None for number in range(5)] == [True, True, False, False, False]
