@@ -12,7 +12,6 @@ rules are placed one by one, and Slurm is asked for exactly these nodes.
 
 import collections
 import dataclasses
-import functools
 import threading
 from collections import OrderedDict
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -214,9 +213,10 @@ class _Domains:
 
     def around(self, row: int) -> Mask:
         """The nodes in a domain with this one; where pods need not be together, this one alone."""
-        if not self.codes:
-            return np.arange(len(self.enough)) == row
-        around: Mask = functools.reduce(np.logical_or, (codes == codes[row] for codes in self.codes))
+        around = np.zeros(len(self.enough), np.bool_)
+        around[row] = True
+        for codes in self.codes:
+            around |= codes == codes[row]
         return around
 
 
