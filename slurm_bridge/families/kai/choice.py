@@ -17,7 +17,7 @@ from collections.abc import Callable, Iterator, Sequence
 from slurm_bridge.families.kai import wishes
 from slurm_bridge.families.kai.nodesets import DomainCandidate, Found, NodeSetQuestion, node_sets
 from slurm_bridge.families.kai.present import Trees
-from slurm_bridge.families.kai.topology import Amounts, Domain, TaskOwner, Topology
+from slurm_bridge.families.kai.topology import Amounts, TaskOwner, Topology
 from slurm_bridge.families.kai.wishes import Wish, Wishes
 from slurm_bridge.hooks.base import Nodes
 
@@ -199,12 +199,9 @@ def _first_of_each(found: Sequence[DomainCandidate], top: int, most: int) -> lis
 
 
 def _choice(wish: Wish, one: DomainCandidate, *, roomy: bool) -> Choice:
-    return Choice(nodes=one.nodes, name=_named(wish, one.domain), roomy=roomy)
-
-
-def _named(wish: Wish, domain: Domain) -> str:
-    """Operators see it in explanations; the root is no set of its own."""
-    return f"{wish.constraint.topology}:{'.'.join(domain)}" if domain else ""
+    """Operators see the name in explanations; the root is no set of its own."""
+    name = f"{wish.constraint.topology}:{'.'.join(one.domain)}" if one.domain else ""
+    return Choice(nodes=one.nodes, name=name, roomy=roomy)
 
 
 def _joined(outer: str, inner: str) -> str:

@@ -80,7 +80,9 @@ class Kai:
             session.log.debug(error)
         kept = _followed(chooser, wished, nodes, before) if before else ()
         if before is None or not kept or _another(before, found.choices, session.attempt):
-            before, kept = _noted(tag, found.choices, before), found.choices
+            kept, turn = found.choices, before.turn + 1 if before is not None else 0
+            roomy = sum(one.roomy for one in kept)
+            before = WishMemo(tag=tag, keys=tuple(map(_key, kept)), roomy=roomy, turn=turn)
         return Subsets(
             sets=tuple(_set(one, wished, ask) for one in kept),
             note="; ".join(found.errors),
@@ -122,12 +124,6 @@ def _another(before: WishMemo, now: Sequence[Choice], attempt: int) -> bool:
     """All sets were tried, and there is room in one that had none then."""
     tried = set(before.keys[: before.roomy])
     return attempt >= len(before.keys) and any(one.roomy and one.name and _key(one) not in tried for one in now)
-
-
-def _noted(tag: str, chosen: Sequence[Choice], before: WishMemo | None) -> WishMemo:
-    roomy = sum(one.roomy for one in chosen)
-    turn = before.turn + 1 if before is not None else 0
-    return WishMemo(tag=tag, keys=tuple(map(_key, chosen)), roomy=roomy, turn=turn)
 
 
 def _key(one: Choice) -> str:

@@ -74,11 +74,10 @@ def node_sets(trees: Mapping[str, Tree], question: NodeSetQuestion, incoming: fr
     # As it was given to an equal question about the same nodes.
     asked = _SetQuestion(constraint=constraint, scope=scope, demand=TaskDemand.of(question.tasks))
     key = asked.key
-    known: _SetAnswer | None = cut.answers.get(key)
-    if known is None:
-        known = _work_out(tree, cut, asked)
-        cut.answers.put(key, known)
-    answer = known
+    answer: _SetAnswer | None = cut.answers.get(key)
+    if answer is None:
+        answer = _work_out(tree, cut, asked)
+        cut.answers.put(key, answer)
     errors = () if answer.sets else no_room(tree.topology, question, answer.lines, answer.full)
     return Found(relevant=True, sets=answer.sets, errors=errors, tree=answer.tree, cut=cut)
 
@@ -142,7 +141,8 @@ def _work_out(tree: Tree, cut: TreePart, asked: _SetQuestion) -> _SetAnswer:
     start = topology.lowest_common_domain(tree.topology, cut.ends(), asked.constraint)
     if not fits[outline.index[start]]:
         return _SetAnswer(full=start)
-    within = _sorted(_within(cut, start), room, asked)
+    ratios = room.ratios(demand.requested).tolist()
+    within = domain_order.sort_tree(_within(cut, start), lambda one: ratios[one.number], asked.constraint.finest)
     order = domain_order.reverse_level_order(within)
     taking = frozenset(fit.candidates(scope, [one.domain for one in order], [fits[one.number] for one in order]))
     if not taking:
@@ -158,8 +158,3 @@ def _within(cut: TreePart, start: Domain) -> Branch:
     for end in range(1, len(start) + 1):
         branch = next(one for one in branch.children if one.domain == start[:end])
     return branch if cut.counts.all() else domain_order.kept(branch, lambda one: bool(cut.counts[one.number]))
-
-
-def _sorted(branch: Branch, room: DomainRoom, asked: _SetQuestion) -> Branch | None:
-    ratios = room.ratios(asked.demand.requested).tolist()
-    return domain_order.sort_tree(branch, lambda one: ratios[one.number], asked.constraint.finest)

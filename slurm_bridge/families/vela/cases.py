@@ -87,12 +87,7 @@ class Turn:
 
     @property
     def decision(self) -> SamplingDecision | None:
-        """What was decided, if it was."""
         return self.outcome if isinstance(self.outcome, SamplingDecision) else None
-
-    def again(self, now: float, seen: Seen) -> bool:
-        """It is worth another try."""
-        return now >= self.due or (seen != self.seen and now >= self.soonest)
 
 
 @dataclasses.dataclass(slots=True)
@@ -121,7 +116,6 @@ class SamplingCase:
 
     @property
     def nodes(self) -> int:
-        """How many are kept."""
         return sum(len(decision.nodes) for decision in self.decisions)
 
     def follows(self, shape: str, now: float, seen: Seen) -> Follows:
@@ -132,13 +126,12 @@ class SamplingCase:
         if turn.outcome is None:
             return Follows.WAIT if now - turn.since < LOST_SECONDS else Follows.ASK
         if self.parked or turn.decision is None or turn.handed:
-            return Follows.ASK if turn.again(now, seen) else self._held(turn)
+            if now >= turn.due or (seen != turn.seen and now >= turn.soonest):
+                return Follows.ASK
+            # A sample of which nothing was left is given once more: the chain then tells why, and counts by reasons.
+            return Follows.USE if turn.decision is not None and not self.parked else Follows.HOLD
         stale = not self.placed and now - turn.since >= STALE_SECONDS
         return Follows.ASK if stale else Follows.USE
-
-    def _held(self, turn: Turn) -> Follows:
-        """A sample of which nothing was left is given once more: the chain then tells why, and counts by reasons."""
-        return Follows.USE if turn.decision is not None and not self.parked else Follows.HOLD
 
     def in_vain(self, shape: str, now: float, seen: Seen, pace: Pace) -> bool:
         """Whether the sample that the chain had is a try in vain, and the last one: it is parked then."""
@@ -215,7 +208,6 @@ class Cases:
         return len(self._known)
 
     def get(self, workload: WorkloadKey) -> SamplingCase | None:
-        """What is known of it."""
         return self._known.get(workload)
 
     def of(self, workload: WorkloadKey) -> SamplingCase:

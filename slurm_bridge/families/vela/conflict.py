@@ -25,7 +25,11 @@ def conflicts(
     for pod, name, needs in placed:
         facts = seen.nodes.get(name)
         if name not in ledgers:
-            ledgers[name] = NodeLedger(_available(facts, needed)) if facts is not None else None
+            ledgers[name] = None
+            if facts is not None:
+                there, used = facts.allocatable, facts.used
+                left = {one: units_left(one, there[one], used.get(one, NOTHING)) for one in needed if one in there}
+                ledgers[name] = NodeLedger(left)
         if problem := _problem(pod, needs, facts, ledgers[name], uids.get(name, "")):
             wrong.setdefault(name, problem)
     return wrong
@@ -44,9 +48,3 @@ def _problem(
     if ledger.commit(needs) is Committed.COMMITTED:
         return None
     return f"too little {', '.join(lacking)} is left for Pod {pod.metadata.namespace}/{pod.metadata.name}"
-
-
-def _available(facts: NodeFacts, needed: Iterable[str]) -> Mapping[str, int]:
-    """Of what any of the pods needs."""
-    there, used = facts.allocatable, facts.used
-    return {name: units_left(name, there[name], used.get(name, NOTHING)) for name in needed if name in there}

@@ -12,7 +12,7 @@ from typing import ClassVar, TypeGuard
 import numpy as np
 from numpy.typing import NDArray
 
-from slurm_bridge.cluster.columns import Mask, NodeColumns, Whole
+from slurm_bridge.cluster.columns import Mask, NodeColumns, Numbers, Whole
 from slurm_bridge.cluster.columns.members import NodeRows
 from slurm_bridge.families.vela import catalogue, dice, samples, scores
 from slurm_bridge.families.vela.book import Book
@@ -22,7 +22,7 @@ from slurm_bridge.families.vela.samples import Picked
 from slurm_bridge.families.vela.scene import Rows, SamplingScene
 from slurm_bridge.families.vela.scores import Weighted
 from slurm_bridge.families.vela.smart import Merged
-from slurm_bridge.model.slurmnode import SlurmNode
+from slurm_bridge.hooks.base import Scores, Tiers
 
 UNKNOWN_HERE = "not a node of this cluster"
 UNKNOWN_TO_SLURM = "not known to Slurm"
@@ -38,6 +38,11 @@ DROPPED: Mapping[str, str] = {
 }
 
 _FOREIGN = -1
+
+#: Candidates are tried as they are, and not in tiers of their own.
+_WHOLE = Tiers(count=1)
+#: Nothing was decided.
+UNRATED = Scores(nodes={}, tiers=_WHOLE)
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -76,6 +81,21 @@ class SamplingDecision:
             return next((uid for node, uid in zip(self.nodes, self.uids, strict=True) if node == name), "")
         found = (self.rows == members.index.get(name, _FOREIGN)).nonzero()[0]
         return self.uids[int(found[0])] if len(found) else ""
+
+
+def rated(columns: NodeColumns, decisions: Sequence[SamplingDecision]) -> Scores:
+    """As the chain hears them: of a node that several decisions have, the highest; computed at the first use."""
+
+    def values() -> tuple[Whole, Mask]:
+        found, mask = np.zeros(len(columns), np.int64), np.zeros(len(columns), np.bool_)
+        for decision in decisions:
+            rows = decision.rows_in(columns)
+            rows, final = rows[rows >= 0], decision.scores[rows >= 0]
+            found[rows] = np.where(mask[rows], np.maximum(found[rows], final), final)
+            mask[rows] = True
+        return found, mask
+
+    return Scores(nodes=Numbers(columns, values), tiers=_WHOLE)
 
 
 class InPartition:
@@ -151,7 +171,7 @@ def _resolved(merged: Merged, nodes: NodeColumns) -> tuple[Rows, NDArray[np.intp
 
     if not _here(merged.nodes, nodes):
         drop(rows == _FOREIGN, UNKNOWN_HERE)
-    known = nodes.of_slurm("vela in slurm", _in_slurm)[rows]
+    known = nodes.of_slurm("vela in slurm", lambda slurm: int(slurm is not None))[rows]
     if not known.all():
         drop(known == 0, UNKNOWN_TO_SLURM)
     uids = merged.uids
@@ -182,7 +202,3 @@ def _others(said: Sequence[str], places: NDArray[np.intp], here: Picked) -> Mask
         return differ
     there = (said[place] for place in places.tolist())
     return np.array([bool(one) and one != other for one, other in zip(there, here, strict=True)], np.bool_)
-
-
-def _in_slurm(slurm: SlurmNode | None) -> int:
-    return int(slurm is not None)

@@ -93,7 +93,9 @@ class SamplingService:
     def ask(self, question: SamplingQuestion) -> bool:
         """Let it wait for its turn, when no thread has time for it at once; False when there is no room."""
         number = str(next(self._numbers))
-        if self._runs_inline and self._samplers.run_inline(number, lambda: self._sampled_here(question)):
+        # The calling thread has the sample sooner if it draws it itself, and takes no other pod's turn.
+        inline = self._sampler.near and not self._queue and self._inline.pays
+        if inline and self._samplers.run_inline(number, lambda: self._sampled_here(question)):
             return True
         entry = Entry(key=question.key, priority=question.priority, created=question.created, item=question)
         if len(self._queue) >= MOST_WAITING:
@@ -101,11 +103,6 @@ class SamplingService:
         self._queue.enqueue(entry)
         # A piece of work samples the pod that is first by then, not necessarily the one that it was made for.
         return self._samplers.submit(number, self._sample_first)
-
-    @property
-    def _runs_inline(self) -> bool:
-        """The calling thread has the sample sooner if it draws it itself, and takes no other pod's turn."""
-        return self._sampler.near and not self._queue and self._inline.pays
 
     def _sampled_here(self, question: SamplingQuestion) -> None:
         with self._inline.measured(), self._guarded(question):
@@ -119,7 +116,7 @@ class SamplingService:
             elif not merged.nodes:
                 self._told(question, Nowhere(message=self._nothing(question, merged)))
             else:
-                self._hand_on(str(question.number), lambda: self._decide(question, merged))
+                self._hand_on(question, merged)
 
     def close(self) -> None:
         """No answer is reported from now on."""
@@ -137,24 +134,31 @@ class SamplingService:
         if entry is not None:
             self._sampled_here(entry.item)
 
-    def _hand_on(self, key: str, decide: Callable[[], None]) -> None:
+    def _hand_on(self, question: SamplingQuestion, merged: Merged) -> None:
         """To a decision pipeline: to one that is idle in this very thread, else to the first that will be.
 
         Where even the decision queue is full the sampler decides itself, and takes no other pod meanwhile.
         """
+        key = str(question.number)
+
+        def decide() -> None:
+            with self._guarded(question):
+                self._told(question, self._decided(question, merged))
+
         if not self._deciders.run_inline(key, decide) and not self._deciders.submit(key, decide):
             decide()
-
-    def _decide(self, question: SamplingQuestion, merged: Merged) -> None:
-        with self._guarded(question):
-            self._told(question, self._decided(question, merged))
 
     def _decided(self, question: SamplingQuestion, merged: Merged) -> Outcome:
         decision = self._decider.decide(merged, self._scene(question))
         for reason, number in decision.dropped.items():
             self._count(DROPPED[reason], number)
             self._services.log.info(f"{number} nodes that agents named were dropped: {reason}")
-        return decision if decision.nodes else Nowhere(message=_useless(decision))
+        if decision.nodes:
+            return decision
+        parts = [f"{number} were {reason}" for reason, number in decision.dropped.items()]
+        if kept := decision.sampled - sum(decision.dropped.values()):
+            parts.append(f"{kept} cannot take the pod")
+        return Nowhere(message=f"none of {decision.sampled} sampled nodes is left: {', '.join(parts)}")
 
     def _nothing(self, question: SamplingQuestion, merged: Merged) -> str:
         """Agents do not say why: what the filters of the decision say of all nodes here is the nearest there is."""
@@ -188,10 +192,3 @@ class SamplingService:
 
 def _failures(failed: Mapping[str, str]) -> str:
     return "; ".join(f"agent {name}: {why}" for name, why in failed.items())
-
-
-def _useless(decision: SamplingDecision) -> str:
-    dropped = [f"{number} were {reason}" for reason, number in decision.dropped.items()]
-    kept = decision.sampled - sum(decision.dropped.values())
-    told = [*dropped, *([f"{kept} cannot take the pod"] if kept else [])]
-    return f"none of {decision.sampled} sampled nodes is left: {', '.join(told)}"

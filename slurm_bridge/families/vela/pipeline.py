@@ -8,8 +8,12 @@ The same class samples in the daemon and in the service of its own: `Agent.sampl
 import random
 from collections.abc import Callable
 
+import numpy as np
+
 from slurm_bridge import ports
+from slurm_bridge.cluster import selection
 from slurm_bridge.cluster.columns import NodeColumns, Whole
+from slurm_bridge.cluster.facts import NodeFacts
 from slurm_bridge.cluster.snapshot import ClusterSnapshot
 from slurm_bridge.families.vela import catalogue, loop, samples, smart, strategies
 from slurm_bridge.families.vela import scores as scoring
@@ -18,10 +22,12 @@ from slurm_bridge.families.vela.joint_filter import Sift
 from slurm_bridge.families.vela.loop import Collected, LoopStatus
 from slurm_bridge.families.vela.options import PipelineOptions, ShardOptions
 from slurm_bridge.families.vela.samples import SamplingRequest, SamplingResponse
-from slurm_bridge.families.vela.scene import Rows, SamplingScene, SceneCache
+from slurm_bridge.families.vela.scene import Rows, SamplingScene, SceneCache, inside
 from slurm_bridge.families.vela.scores import Weighted
-from slurm_bridge.families.vela.shard import Shard, alike
 from slurm_bridge.families.vela.strategies import Shared
+from slurm_bridge.model import selectors
+
+ZONE = "topology.kubernetes.io/zone"
 
 
 class NotSampled(Exception):
@@ -40,20 +46,41 @@ class PipelineFailed(NotSampled):
     """A strategy or a plugin raised."""
 
 
+def alike(one: NodeFacts, other: NodeFacts) -> bool:
+    """A shard has both or none of them."""
+    there, here = one.slurm, other.slurm
+    if one.node is not other.node or (there is None) is not (here is None):
+        return False
+    return there is None or here is None or there.partitions == here.partitions
+
+
+class Shard:
+    """The nodes that meet all that is configured."""
+
+    def __init__(self, options: ShardOptions) -> None:
+        self._partition = options.partition
+        self._wanted = selectors.parse(options.selector)
+        self._zone = options.zone
+
+    def rows(self, nodes: NodeColumns) -> Rows:
+        """Where they are, in the order of the columns."""
+        found = selection.all_met(nodes, self._wanted)
+        if self._zone:
+            found = found & nodes.label(ZONE).among((self._zone,))
+        if self._partition:
+            found = found & inside(nodes, (self._partition,))
+        return np.flatnonzero(found)
+
+
 class Pipeline:
     """One set of plugins, used for one request at a time."""
 
     def __init__(self, options: PipelineOptions, clock: ports.Clock) -> None:
         self._sift = Sift(catalogue.filters(options.filters))
-        self._scorers = catalogue.scorers(options.scores)
+        self.scorers = catalogue.scorers(options.scores)
         self._max_rounds = options.max_rounds
         self._timeout = options.timeout_ms / 1000
         self._clock = clock
-
-    @property
-    def plugins(self) -> int:
-        """How many of them score."""
-        return len(self._scorers)
 
     def collect(self, scene: SamplingScene, shard: Rows, strategy: Shared, size: int) -> Collected:
         """The rows of so many nodes of the shard that pass, as far as rounds and time go."""
@@ -79,9 +106,9 @@ class Pipeline:
 
     def scores(self, scene: SamplingScene, rows: Rows) -> Whole:
         """What the plugins say of these nodes together, with their weights."""
-        if len(self._scorers) == 1 == self._scorers[0].weight:
-            return self._scorers[0].plugin.score(scene, rows)
-        said = [Weighted(weight=one.weight, scores=one.plugin.score(scene, rows)) for one in self._scorers]
+        if len(self.scorers) == 1 == self.scorers[0].weight:
+            return self.scorers[0].plugin.score(scene, rows)
+        said = [Weighted(weight=one.weight, scores=one.plugin.score(scene, rows)) for one in self.scorers]
         return scoring.accumulated(said, len(rows))
 
 
@@ -152,7 +179,7 @@ class Agent:
             nodes=samples.names(nodes, rows),
             uids=samples.uids(nodes, rows),
             accumulated=accumulated,
-            plugins=scoring.alike(pipeline.plugins, len(rows)),
+            plugins=scoring.alike(len(pipeline.scorers), len(rows)),
         )
 
     def _covered(self, nodes: NodeColumns) -> Rows:

@@ -66,14 +66,14 @@ _limits_of: ByPod[Mapping[str, int]] = ByPod(
 
 def inside(nodes: NodeColumns, partitions: Iterable[str]) -> Mask:
     """The nodes that one of these partitions of Slurm has."""
+
+    def partitions_of(facts: NodeFacts) -> tuple[str, ...]:
+        """A node that Slurm does not know is in none."""
+        return facts.slurm.partitions if facts.slurm is not None else ()
+
     wanted = frozenset(partitions)
-    every = nodes.attribute("vela partitions", _partitions)
+    every = nodes.attribute("vela partitions", partitions_of)
     return every.among([names for names in every.values if not wanted.isdisjoint(names)])
-
-
-def _partitions(facts: NodeFacts) -> tuple[str, ...]:
-    """A node that Slurm does not know is in none."""
-    return facts.slurm.partitions if facts.slurm is not None else ()
 
 
 class FilterPlugin(Protocol):

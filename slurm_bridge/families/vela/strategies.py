@@ -72,14 +72,13 @@ class Shared:
         """At most so many different places; ValueError when the strategy names others."""
         with self._lock:
             answer = self._strategy.sample(total, count)
-        places = _places(answer)[:count]
+        if isinstance(answer, np.ndarray):
+            places: Places = answer.astype(np.intp, copy=False)[:count]
+        else:
+            places = np.fromiter(answer, np.intp)[:count]
         if self.repeats and len(places) and not 0 <= places.min() <= places.max() < total:
             raise ValueError(f"strategy {self.name} named a place outside of 0..{total - 1}")
         return places
-
-
-def _places(answer: Sequence[int] | Places) -> Places:
-    return answer.astype(np.intp, copy=False) if isinstance(answer, np.ndarray) else np.fromiter(answer, np.intp)
 
 
 def load(

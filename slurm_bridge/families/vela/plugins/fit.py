@@ -52,7 +52,13 @@ def score(limits: Mapping[str, int], total: Amounts, available: Amounts, mode: M
 
 
 def _percent(compared: Sequence[str], total: Amounts, available: Amounts, mode: Mode) -> Whole:
-    shares = [_used(total(name), available(name)) for name in compared]
+    shares: list[Shares] = []
+    for name in compared:
+        there = total(name)
+        used_part: Shares = (there - available(name)) / np.maximum(there, 1)
+        # Nothing of what a node does not have is in use.
+        used_part[there <= 0] = 0.0
+        shares.append(used_part)
     mean = functools.reduce(np.add, shares) / len(shares)
     used: Whole = np.floor(100 * mean + _TINY).astype(np.int64)
     return 100 - used if mode == "LeastAllocated" else used
@@ -73,13 +79,6 @@ def _percent_of(facts: NodeFacts, compared: Sequence[str], mode: Mode) -> int:
 def _compared(limits: Mapping[str, int]) -> tuple[str, ...]:
     stored = (EPHEMERAL,) if limits.get(EPHEMERAL, 0) > 0 else ()
     return (*ALWAYS, *stored, *[name for name in limits if name not in NATIVE])
-
-
-def _used(total: Whole, available: Whole) -> Shares:
-    """Nothing of what a node does not have is in use."""
-    shares: Shares = (total - available) / np.maximum(total, 1)
-    shares[total <= 0] = 0.0
-    return shares
 
 
 class FitOptions(pydantic.BaseModel, frozen=True, extra="forbid"):

@@ -106,13 +106,6 @@ class TestCandidates:
         """Nor has the whole."""
         assert candidates.candidates([(["a"], 1), ([], 1)], frozenset("a"), 2) == ()
 
-    def test_they_are_named_by_their_number(self):
-        """As a plan shows them."""
-        assert [one.name for one in candidates.named([frozenset("a"), frozenset("b")])] == [
-            "candidate 1",
-            "candidate 2",
-        ]
-
 
 class TestConflicts:
     def check(self, *pods: Pod, there: tuple[Pod, ...] = (), uids: dict[str, str] | None = None) -> dict[str, str]:
