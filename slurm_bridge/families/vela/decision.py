@@ -16,8 +16,9 @@ from slurm_bridge.cluster.columns import Mask, NodeColumns, Numbers, Whole
 from slurm_bridge.cluster.columns.members import NodeRows
 from slurm_bridge.families.vela import catalogue, dice, samples, scores
 from slurm_bridge.families.vela.book import Book
+from slurm_bridge.families.vela.catalogue import Filter
 from slurm_bridge.families.vela.joint_filter import Sift
-from slurm_bridge.families.vela.options import DecisionOptions
+from slurm_bridge.families.vela.options import DecisionOptions, PipelineOptions
 from slurm_bridge.families.vela.samples import Picked
 from slurm_bridge.families.vela.scene import Rows, SamplingScene
 from slurm_bridge.families.vela.scores import Weighted
@@ -111,13 +112,19 @@ class InPartition:
         return scene.nodes.present if scene.inside is None else scene.inside
 
 
+def every_filter(options: DecisionOptions, sampling: PipelineOptions) -> tuple[Filter, ...]:
+    """Those of the decision and those of sampling in this process, each once."""
+    return (*options.filters, *(one for one in sampling.filters if one not in options.filters))
+
+
 class Decider:
     """The plugins of the decision; used from several threads."""
 
-    def __init__(self, options: DecisionOptions) -> None:
-        self._filters = (InPartition(), *catalogue.filters(options.filters))
+    def __init__(self, options: DecisionOptions, sampling: PipelineOptions) -> None:
         self._scorers = catalogue.scorers(options.scores)
-        self._sift = Sift(self._filters)
+        self._sift = Sift((InPartition(), *catalogue.filters(options.filters)))
+        #: All that a node has to pass here.
+        self._filters = (InPartition(), *catalogue.filters(every_filter(options, sampling)))
         self._book = Book()
 
     def decide(self, merged: Merged, scene: SamplingScene) -> SamplingDecision:

@@ -96,8 +96,10 @@ class Vela:
                 turn = case.turns.get(_shape(ask))
                 if turn is None or turn.decision is None:
                     return Sample(nodes=nodes, note="nothing was sampled yet: all nodes are looked at")
+                if turn.whole:
+                    return Sample(nodes=nodes, note=note.WIDENED)
                 return Sample(nodes=case.sampled(session.columns), note=note.sampled(turn.decision))
-            return self._sample(session, case, ask)
+            return self._sample(session, case, ask, nodes)
 
     def score(self, session: Session, ask: Ask, _nodes: Nodes) -> Scores:
         """Of several shapes that can use a node the one to which it is worth most counts."""
@@ -138,7 +140,7 @@ class Vela:
         told = "; ".join(f"{name}: {problem}" for name, problem in sorted(wrong.items()))
         return Deny(nodes=frozenset(wrong), message=f"nodes that Slurm allocated cannot be used: {told}")
 
-    def _sample(self, session: Session, case: SamplingCase, ask: Ask) -> Sample | Wait:
+    def _sample(self, session: Session, case: SamplingCase, ask: Ask, nodes: Nodes) -> Sample | Wait:
         shape, now, seen = _shape(ask), session.now, (session.snapshot.version, self._patience.version)
         case.placed = session.placed
         follows = case.follows(shape, now, seen)
@@ -151,6 +153,10 @@ class Vela:
                 return note.crowded()
             follows = case.follows(shape, now, seen)
         turn = case.turns[shape]
+        if follows is Follows.ALL:
+            case.widened(shape)
+            again = case.handed(shape, now, seen, self._pace)
+            return Sample(nodes=nodes, note=note.WIDENED, retry_after=again)
         if follows is Follows.USE and (decision := turn.decision) is not None:
             again = case.handed(shape, now, seen, self._pace)
             return Sample(nodes=case.sampled(session.columns), note=note.sampled(decision), retry_after=again)

@@ -10,6 +10,9 @@ SAMPLING = "Sampling"
 UNSCHEDULABLE = "Unschedulable"
 UNAVAILABLE = "AgentsUnavailable"
 
+#: For operators: the chain had no node left of a sample.
+WIDENED = "nothing is left of the sample: all nodes are looked at"
+
 #: A pass looks again by itself should an answer be lost.
 LOOK_AGAIN_SECONDS = 15.0
 #: The sampling queue has no room: it empties quickly.

@@ -5,7 +5,7 @@ from typing import Annotated, Any, Literal, Self
 import pydantic
 from pydantic import Field
 
-from slurm_bridge.families.vela import commit, loop, sample_order, smart, strategies
+from slurm_bridge.families.vela import commit, sample_order, smart, strategies
 from slurm_bridge.families.vela.catalogue import USUAL_FILTERS, USUAL_SCORES, Filter, Score
 from slurm_bridge.families.vela.samples import USUAL_NODES_BP
 from slurm_bridge.model import selectors
@@ -29,8 +29,10 @@ class PipelineOptions(pydantic.BaseModel, frozen=True, extra="forbid"):
         default=10, description="requests at once; further ones wait for an idle one"
     )
     wait_seconds: Seconds = Field(default=5.0, description="how long a request waits for an idle pipeline")
-    max_rounds: Annotated[int, Field(ge=1, le=100)] = Field(
-        default=loop.MAX_ROUNDS, description="how often the strategy is asked for one sample"
+    max_rounds: Annotated[int, Field(ge=1, le=100)] | None = Field(
+        default=None,
+        description="how often the strategy is asked for one sample at most; unset: until it is complete, or "
+        "timeout_ms has passed",
     )
     timeout_ms: Annotated[int, Field(ge=1, le=60_000)] = Field(
         default=500, description="after this time no further round begins; what was found is the answer"

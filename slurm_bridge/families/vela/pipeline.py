@@ -17,6 +17,7 @@ from slurm_bridge.cluster.facts import NodeFacts
 from slurm_bridge.cluster.snapshot import ClusterSnapshot
 from slurm_bridge.families.vela import catalogue, loop, samples, smart, strategies
 from slurm_bridge.families.vela import scores as scoring
+from slurm_bridge.families.vela.dice import Places
 from slurm_bridge.families.vela.idle import Idle
 from slurm_bridge.families.vela.joint_filter import Sift
 from slurm_bridge.families.vela.loop import Collected, LoopStatus
@@ -24,7 +25,8 @@ from slurm_bridge.families.vela.options import PipelineOptions, ShardOptions
 from slurm_bridge.families.vela.samples import SamplingRequest, SamplingResponse
 from slurm_bridge.families.vela.scene import Rows, SamplingScene, SceneCache, inside
 from slurm_bridge.families.vela.scores import Weighted
-from slurm_bridge.families.vela.strategies import Shared
+from slurm_bridge.families.vela.strategies import Draw, Shared
+from slurm_bridge.hooks import emitter
 from slurm_bridge.model import selectors
 
 ZONE = "topology.kubernetes.io/zone"
@@ -83,25 +85,23 @@ class Pipeline:
         self._clock = clock
 
     def collect(self, scene: SamplingScene, shard: Rows, strategy: Shared, size: int) -> Collected:
-        """The rows of so many nodes of the shard that pass, as far as rounds and time go."""
-        until, every, sieve = self._clock.now() + self._timeout, False, self._sift.of(scene)
-        total, whole = len(shard), len(shard) == len(scene.nodes)
+        """The rows of so many of these nodes that pass, as far as the time goes; none of them is looked at twice."""
+        until, sieve = self._clock.now() + self._timeout, self._sift.of(scene)
+        # Where there is every row places are rows.
+        whole = len(shard) == len(scene.nodes)
 
-        def draw(missing: int) -> Rows:
-            nonlocal every
-            places = strategy.sample(total, missing)
-            every = len(places) == total
-            # Where there is every row places are rows.
-            return places if whole else shard[places]
+        def useful(places: Places) -> Places:
+            """What a filter of all nodes rejects anyway is not drawn."""
+            return places[sieve.known(places if whole else shard[places])]
 
+        draw = Draw(strategy, len(shard), useful)
         return loop.collect(
-            draw,
+            lambda missing: draw.next(missing) if whole else shard[draw.next(missing)],
             sieve.kept,
             size,
             max_rounds=self._max_rounds,
             repeats=strategy.repeats,
-            # After the whole shard there is nothing new to draw.
-            expired=lambda: every or self._clock.now() >= until,
+            expired=lambda: draw.done or self._clock.now() >= until,
         )
 
     def scores(self, scene: SamplingScene, rows: Rows) -> Whole:
@@ -134,6 +134,7 @@ class Agent:
         self._clock = clock
         self._wait_seconds = chosen.wait_seconds
         self._shard = Shard(shard or ShardOptions())
+        self._emitter = emitter.Emitter()
         self._rows: SceneCache[str, Rows] = SceneCache(alike)
         self._strategies = strategies.load(chosen.strategies, dice or random.Random())  # noqa: S311 - no secret
         self._idle: Idle[Pipeline] = Idle(Pipeline(chosen, clock) for _ in range(chosen.parallel_sampling_pipelines))
@@ -153,20 +154,22 @@ class Agent:
         shared = self._strategies.get(strategy)
         if shared is None:
             raise UnknownStrategy(f"strategy {strategy!r} is not offered here; there are {', '.join(self.strategies)}")
-        nodes = self._snapshot().columns
+        seen = self._snapshot()
         pipeline = self._idle.take(self._wait_seconds)
         if pipeline is None:
             raise Busy(f"no pipeline became idle within {self._wait_seconds:g} s")
         try:
-            return self._sample(request, shared, nodes, pipeline)
+            return self._sample(request, shared, seen, pipeline)
         finally:
             self._idle.give(pipeline)
 
     def _sample(
-        self, request: SamplingRequest, strategy: Shared, nodes: NodeColumns, pipeline: Pipeline
+        self, request: SamplingRequest, strategy: Shared, seen: ClusterSnapshot, pipeline: Pipeline
     ) -> SamplingResponse:
+        nodes = seen.columns
         scene, shard = SamplingScene(request.pod, nodes, self._clock.wall()), self._covered(nodes)
-        found = pipeline.collect(scene, shard, strategy, smart.sample_size(len(shard), request.nodes_bp))
+        size = smart.sample_size(len(shard), request.nodes_bp)
+        found = pipeline.collect(scene, self._inside(seen, request.partition), strategy, size)
         if found.status is LoopStatus.INTERNAL_ERROR:
             raise PipelineFailed(found.reason)
         rows = found.found
@@ -181,6 +184,16 @@ class Agent:
             accumulated=accumulated,
             plugins=scoring.alike(len(pipeline.scorers), len(rows)),
         )
+
+    def _inside(self, seen: ClusterSnapshot, partition: str | None) -> Rows:
+        """Those of its nodes that the job's partitions have; all of them where it is not known which these are."""
+        nodes = seen.columns
+        covered = self._covered(nodes)
+        if partition is None or not seen.partitions:
+            return covered
+        meant = sorted(one.name for one in emitter.meant(seen, partition))
+        key = f"partitions {','.join(meant)}"
+        return self._rows.get(nodes, key, lambda: covered[self._emitter.inside(partition, seen)[covered]])
 
     def _covered(self, nodes: NodeColumns) -> Rows:
         return self._rows.get(nodes, "", lambda: self._shard.rows(nodes))

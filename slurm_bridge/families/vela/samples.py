@@ -101,10 +101,14 @@ def joined(parts: Sequence[Sequence[str]]) -> Sequence[str]:
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class SamplingRequest:
-    """A pod, and how many of the nodes of one agent are wanted for it; 0 is the usual number."""
+    """A pod, and how many of the nodes of one agent are wanted for it; 0 is the usual number.
+
+    `partition` are those of Slurm that its job may be in (a comma list), "" the default one; None: it is not known.
+    """
 
     pod: Pod
     nodes_bp: int = USUAL_NODES_BP
+    partition: str | None = None
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True, eq=False)

@@ -12,7 +12,7 @@ from typing import Generic, Protocol, TypeVar, runtime_checkable
 import numpy as np
 from numpy.typing import NDArray
 
-from slurm_bridge.cluster import columns
+from slurm_bridge.cluster import columns, room
 from slurm_bridge.cluster.columns import Mask, NodeColumns, Whole
 from slurm_bridge.cluster.facts import NodeFacts
 from slurm_bridge.cluster.memo import ByPod
@@ -45,6 +45,11 @@ class SamplingScene:
         if self._limits is None:
             self._limits = _limits_of(self.pod)
         return self._limits
+
+    @property
+    def requests(self) -> Mapping[str, int]:
+        """What the pod asks for, as the kubelet counts it: a limit where nothing is requested."""
+        return room.requested(self.pod)
 
 
 #: Of so many kinds of pods it is remembered what they may use.

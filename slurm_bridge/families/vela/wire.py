@@ -1,6 +1,6 @@
 """Samples as JSON between the bridge and its agents. Both sides read with these, so they cannot drift apart.
 
-    POST /v1/samples/{strategy}   {podInfo: {pod}, nodesToSampleBp}
+    POST /v1/samples/{strategy}   {podInfo: {pod}, nodesToSampleBp, partition}
                                   ─► {nodes: [{clusterName, node: {metadata: {name, uid}}, samplingScore: {accumulated,
                                       plugins}}]}
     GET  /v1/samples/status       ─► {status, routes, nodesCount}
@@ -28,6 +28,7 @@ STATUS_ALIAS: Final = "/samples/status"
 _MOST_SCORE: Final = 2**48
 _MOST_PLUGINS: Final = 1000
 _MOST_NAME: Final = 253
+_MOST_PARTITIONS: Final = 4096
 
 _Name = Annotated[str, msgspec.Meta(min_length=1, max_length=_MOST_NAME)]
 T = TypeVar("T")
@@ -44,6 +45,7 @@ class _PodInfo(Record, frozen=True, kw_only=True):
 class _Request(Record, frozen=True, kw_only=True):
     pod_info: _PodInfo
     nodes_to_sample_bp: Annotated[int, msgspec.Meta(ge=0)] = 0
+    partition: Annotated[str, msgspec.Meta(max_length=_MOST_PARTITIONS)] | None = None
 
 
 class _Metadata(Record, frozen=True, kw_only=True):
@@ -89,7 +91,7 @@ def path(strategy: str) -> str:
 def request_body(request: SamplingRequest) -> Mapping[str, Any]:
     """A request as an agent reads it."""
     made: Mapping[str, Any] = msgspec.to_builtins(
-        _Request(pod_info=_PodInfo(pod=request.pod), nodes_to_sample_bp=request.nodes_bp)
+        _Request(pod_info=_PodInfo(pod=request.pod), nodes_to_sample_bp=request.nodes_bp, partition=request.partition)
     )
     return made
 
@@ -103,7 +105,7 @@ def read_request(body: bytes) -> SamplingRequest:
         raise UnreadableMessage(f"{wrong}: {error}") from error
     except RecursionError:
         raise UnreadableMessage(f"{wrong}: it is nested too deeply") from None
-    return SamplingRequest(pod=asked.pod_info.pod, nodes_bp=asked.nodes_to_sample_bp)
+    return SamplingRequest(pod=asked.pod_info.pod, nodes_bp=asked.nodes_to_sample_bp, partition=asked.partition)
 
 
 def write_response(response: SamplingResponse) -> bytes:

@@ -14,7 +14,7 @@ from slurm_bridge.cluster.snapshot import ClusterSnapshot
 from slurm_bridge.families.vela import pipeline, samples, smart
 from slurm_bridge.families.vela.book import SPARE, Book
 from slurm_bridge.families.vela.decision import OTHER_NODE, Decider, SamplingDecision
-from slurm_bridge.families.vela.options import DecisionOptions
+from slurm_bridge.families.vela.options import DecisionOptions, PipelineOptions
 from slurm_bridge.families.vela.samples import Picked, SamplingResponse
 from slurm_bridge.families.vela.scene import Alike, SamplingScene, SceneCache, never, same_node
 from slurm_bridge.model.slurmnode import SlurmNode
@@ -142,7 +142,7 @@ def _sampled(cluster: Cluster) -> SamplingResponse:
 
 def _decided(answer: SamplingResponse, snapshot: ClusterSnapshot) -> SamplingDecision:
     merged = smart.merge({answer.cluster: answer})
-    return Decider(DecisionOptions()).decide(merged, SamplingScene(limited(), snapshot.columns, 0.0))
+    return Decider(DecisionOptions(), PipelineOptions()).decide(merged, SamplingScene(limited(), snapshot.columns, 0.0))
 
 
 class TestDecision:
