@@ -15,14 +15,13 @@ from collections.abc import Mapping, Sequence
 from typing import ClassVar
 
 from slurm_bridge.cluster.room import NodeRooms
-from slurm_bridge.families.vela import candidates, commit, conflict, decision, note, sample_order, smart
+from slurm_bridge.families.vela import candidates, commit, conflict, decision, note, sample_order, samplers, smart
 from slurm_bridge.families.vela.agents import Patience
 from slurm_bridge.families.vela.cases import Cases, Follows, Pace, SamplingCase, Seen, Turn
 from slurm_bridge.families.vela.counts import HOOK
 from slurm_bridge.families.vela.decision import SamplingDecision
 from slurm_bridge.families.vela.office import AgentsUnavailable, Outcome, SamplingQuestion, SamplingService
 from slurm_bridge.families.vela.options import VelaOptions
-from slurm_bridge.families.vela.samplers import LocalNodesSampler, RemoteNodesSampler, SampleNodesPlugin
 from slurm_bridge.hooks.base import (
     GO,
     Admit,
@@ -58,7 +57,10 @@ class Vela:
         self.emit = options.emit
         self._options = options
         self._services = services
-        self._sort = sample_order.SORTS[options.sort[0]]()
+        self._sort = sample_order.sort(options.sort[0])
+        if options.emit != "none":
+            # Without it the phase is left to another hook.
+            self.order = self._rank
         self._cases = Cases()
         self._pace = Pace(
             max_retries=options.max_retries,
@@ -66,10 +68,7 @@ class Vela:
             most_seconds=options.max_backoff_seconds,
         )
         self._patience = Patience(options.failures, options.pause_seconds, self._came_back)
-        if options.sample_nodes == ("LocalNodesSampler",):
-            self._sampler: SampleNodesPlugin = LocalNodesSampler(options, services)
-        else:
-            self._sampler = RemoteNodesSampler(options, services, self._patience)
+        self._sampler = samplers.sampler(options, services, self._patience)
         self._office = SamplingService(options, services, self._sampler, self._told)
         self._numbers = itertools.count(1)
         #: The number of the question that a pass asks just now; the lock of the cases protects it.
@@ -83,7 +82,7 @@ class Vela:
     def forget(self, workload: WorkloadKey) -> None:
         self._cases.forget(workload)
 
-    def order(self, workload: Workload) -> Rank:
+    def _rank(self, workload: Workload) -> Rank:
         return Rank(key=self._sort.key(workload.priority, workload.created))
 
     def sample(self, session: Session, ask: Ask, nodes: Nodes) -> Sample | Wait:

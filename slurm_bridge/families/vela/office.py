@@ -96,7 +96,7 @@ class SamplingService:
         self._decider = Decider(options.decision, options.sampling)
         self._everywhere = _everywhere(options, services)
         self._emitter = Emitter()
-        self._queue: SamplingQueue[SamplingQuestion] = SamplingQueue(sample_order.SORTS[options.sort[0]]())
+        self._queue: SamplingQueue[SamplingQuestion] = SamplingQueue(sample_order.sort(options.sort[0]))
         self._samplers = KeyedWorkerPool("vela-sampler", services, workers=options.sampling_at_once, most=MOST_WAITING)
         self._deciders = KeyedWorkerPool(
             "vela-decision", services, workers=options.decision.pipelines, most=options.decision.queue

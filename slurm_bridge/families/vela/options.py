@@ -5,7 +5,7 @@ from typing import Annotated, Any, Literal, Self
 import pydantic
 from pydantic import Field
 
-from slurm_bridge.families.vela import commit, sample_order, smart, strategies
+from slurm_bridge.families.vela import commit, extensions, sample_order, smart, strategies
 from slurm_bridge.families.vela.catalogue import USUAL_FILTERS, USUAL_SCORES, Filter, Score
 from slurm_bridge.families.vela.samples import USUAL_NODES_BP
 from slurm_bridge.model import selectors
@@ -94,10 +94,13 @@ class DecisionOptions(pydantic.BaseModel, frozen=True, extra="forbid"):
 class VelaOptions(pydantic.BaseModel, frozen=True, extra="forbid"):
     """Sampling, decision and commit."""
 
-    sort: tuple[str, ...] = Field(default=("PrioritySort",), description="the sort plugin: PrioritySort or AgeSort")
+    sort: tuple[str, ...] = Field(
+        default=("PrioritySort",), description="the sort plugin: PrioritySort, AgeSort, or one of a package"
+    )
     sample_nodes: tuple[str, ...] = Field(
         default=("RemoteNodesSampler",),
-        description="the sampling plugin: RemoteNodesSampler asks agents, LocalNodesSampler the snapshot itself",
+        description="the sampling plugin: RemoteNodesSampler asks agents, LocalNodesSampler the snapshot itself; or "
+        "one of a package",
     )
     emit: Literal["order", "none"] = Field(
         default="order", description="whether the sort plugin orders the submissions too"
@@ -149,12 +152,14 @@ class VelaOptions(pydantic.BaseModel, frozen=True, extra="forbid"):
     @pydantic.field_validator("sort")
     @classmethod
     def _one_sort(cls, names: tuple[str, ...]) -> tuple[str, ...]:
-        return (sample_order.only("sort", names, sample_order.SORTS),)
+        name = sample_order.only("sort", names, extensions.names(extensions.SORTS, sample_order.SORTS))
+        sample_order.sort(name)
+        return (name,)
 
     @pydantic.field_validator("sample_nodes")
     @classmethod
     def _one_sampler(cls, names: tuple[str, ...]) -> tuple[str, ...]:
-        return (sample_order.only("sample_nodes", names, dict.fromkeys(SAMPLERS)),)
+        return (sample_order.only("sample_nodes", names, extensions.names(extensions.SAMPLERS, SAMPLERS)),)
 
     @pydantic.model_validator(mode="after")
     def _consistent(self) -> Self:

@@ -1,13 +1,14 @@
 """The sampling plugins: 2-Smart over agents, or the snapshot itself."""
 
+import functools
 import random
 import threading
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Protocol
 
 from slurm_bridge import ports
 from slurm_bridge.families.shared.worker_pool import KeyedWorkerPool
-from slurm_bridge.families.vela import dice, smart
+from slurm_bridge.families.vela import dice, extensions, smart
 from slurm_bridge.families.vela.agents import AgentMember, Patience, RemoteAgent
 from slurm_bridge.families.vela.options import AgentOptions, VelaOptions
 from slurm_bridge.families.vela.pipeline import Agent, NotSampled
@@ -33,6 +34,19 @@ class SampleNodesPlugin(Protocol):
         """It asks only this process: a sample takes no longer than its computation."""
 
     def close(self) -> None: ...
+
+
+def sampler(options: VelaOptions, services: HookServices, patience: Patience) -> SampleNodesPlugin:
+    """The one that is configured; ValueError names one that cannot be had."""
+    name = options.sample_nodes[0]
+    builtin: Mapping[str, Callable[[VelaOptions, HookServices], SampleNodesPlugin]] = {
+        "RemoteNodesSampler": lambda chosen, near: RemoteNodesSampler(chosen, near, patience),
+        "LocalNodesSampler": LocalNodesSampler,
+    }
+    builder = extensions.find("sample_nodes", extensions.SAMPLERS, name, builtin)
+    has = {"sample": 1, "share": None, "near": None, "close": 0}
+    made: SampleNodesPlugin = extensions.build("sample_nodes", name, functools.partial(builder, options, services), has)
+    return made
 
 
 class LocalNodesSampler:

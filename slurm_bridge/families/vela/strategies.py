@@ -4,6 +4,7 @@ A strategy keeps a state that all pipelines share: two round-robin requests at o
 wraps. Packages add strategies by entry point; the name of the entry point is the name of the strategy.
 """
 
+import functools
 import random
 import threading
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -12,11 +13,8 @@ from typing import ClassVar, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from slurm_bridge.families.vela import dice
+from slurm_bridge.families.vela import dice, extensions
 from slurm_bridge.families.vela.dice import Dice, Places
-from slurm_bridge.runtime import packages
-
-GROUP = "slurm_bridge.vela_strategies"
 
 
 class SamplingStrategy(Protocol):
@@ -141,29 +139,10 @@ def load(
     names: Iterable[str], seed: random.Random, offered: Mapping[str, Callable[[], Builder]] | None = None
 ) -> Mapping[str, Shared]:
     """One of each of these for one agent; ValueError names the one that cannot be had. Others are not even loaded."""
-    beside = {name: found.load for name, found in packages.offered(GROUP).items()} if offered is None else offered
-    return {name: Shared(name, _build(name, _builder(name, beside), seed)) for name in names}
-
-
-def _builder(name: str, offered: Mapping[str, Callable[[], Builder]]) -> Builder:
-    if name in BUILTIN:
-        return BUILTIN[name]
-    if name not in offered:
-        known = ", ".join(sorted({*BUILTIN, *offered}))
-        raise ValueError(
-            f"strategy {name}: neither built in nor installed (entry point group {GROUP}); there are {known}"
-        )
-    try:
-        return offered[name]()
-    except Exception as error:  # foreign code: whatever its import raises makes only it unusable
-        raise ValueError(f"strategy {name}: cannot be loaded: {type(error).__name__}: {error}") from error
-
-
-def _build(name: str, build: Builder, seed: random.Random) -> SamplingStrategy:
-    try:
-        made = build(dice.throw(seed))
-    except Exception as error:  # likewise for its constructor
-        raise ValueError(f"strategy {name}: cannot be built: {type(error).__name__}: {error}") from error
-    if not callable(getattr(made, "sample", None)):
-        raise ValueError(f"strategy {name}: has no method sample(total, count)")  # noqa: TRY004 - one kind of error for configurations
-    return made
+    loaded: dict[str, Shared] = {}
+    for name in names:
+        builder = extensions.find("strategy", extensions.STRATEGIES, name, BUILTIN, offered)
+        draw = dice.throw(seed)
+        made = extensions.build("strategy", name, functools.partial(builder, draw), {"sample": 2})
+        loaded[name] = Shared(name, made)
+    return loaded
