@@ -73,6 +73,10 @@ class Vela:
         self._numbers = itertools.count(1)
         #: The number of the question that a pass asks just now; the lock of the cases protects it.
         self._asking: int | None = None
+        #: What the decision does not compare the conflict check does not compare either.
+        self._ignored = frozenset[str]().union(
+            *(one.args.get("ignored_resources", ()) for one in options.decision.filters)
+        )
         self._emitter = Emitter()
         self._rooms = NodeRooms()
 
@@ -128,7 +132,7 @@ class Vela:
         with self._cases.lock:
             last_first = case.decisions[::-1] if case is not None else []
             uids = {name: next(filter(None, (one.uid_of(name) for one in last_first)), "") for name in allocated}
-        wrong = conflict.conflicts(workload.pods, nodes, session.snapshot, uids)
+        wrong = conflict.conflicts(workload.pods, nodes, session.snapshot, uids, self._ignored)
         if not wrong:
             self._count_bound(case, allocated)
             return GO

@@ -28,7 +28,11 @@ class PipelineOptions(pydantic.BaseModel, frozen=True, extra="forbid"):
     parallel_sampling_pipelines: Count = Field(
         default=10, description="requests at once; further ones wait for an idle one"
     )
-    wait_seconds: Seconds = Field(default=5.0, description="how long a request waits for an idle pipeline")
+    wait_seconds: Seconds = Field(
+        default=1.0,
+        description="how long a request waits for an idle pipeline, and never longer than half of the time that the "
+        "caller has",
+    )
     max_rounds: Annotated[int, Field(ge=1, le=100)] | None = Field(
         default=None,
         description="how often the strategy is asked for one sample at most; unset: until it is complete, or "

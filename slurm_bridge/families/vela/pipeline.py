@@ -84,9 +84,12 @@ class Pipeline:
         self._timeout = options.timeout_ms / 1000
         self._clock = clock
 
-    def collect(self, scene: SamplingScene, shard: Rows, strategy: Shared, size: int) -> Collected:
+    def collect(
+        self, scene: SamplingScene, shard: Rows, strategy: Shared, size: int, most: float | None = None
+    ) -> Collected:
         """The rows of so many of these nodes that pass, as far as the time goes; none of them is looked at twice."""
-        until, sieve = self._clock.now() + self._timeout, self._sift.of(scene)
+        seconds = self._timeout if most is None else min(self._timeout, most)
+        until, sieve = self._clock.now() + seconds, self._sift.of(scene)
         # Where there is every row places are rows.
         whole = len(shard) == len(scene.nodes)
 
@@ -155,9 +158,11 @@ class Agent:
         if shared is None:
             raise UnknownStrategy(f"strategy {strategy!r} is not offered here; there are {', '.join(self.strategies)}")
         seen = self._snapshot()
-        pipeline = self._idle.take(self._wait_seconds)
+        # A caller that has gone needs no answer: the other half of its time is for the sample and the way.
+        wait = self._wait_seconds if request.seconds is None else min(self._wait_seconds, request.seconds / 2)
+        pipeline = self._idle.take(wait)
         if pipeline is None:
-            raise Busy(f"no pipeline became idle within {self._wait_seconds:g} s")
+            raise Busy(f"no pipeline became idle within {wait:g} s")
         try:
             return self._sample(request, shared, seen, pipeline)
         finally:
@@ -169,7 +174,9 @@ class Agent:
         nodes = seen.columns
         scene, shard = SamplingScene(request.pod, nodes, self._clock.wall()), self._covered(nodes)
         size = smart.sample_size(len(shard), request.nodes_bp)
-        found = pipeline.collect(scene, self._inside(seen, request.partition), strategy, size)
+        # Half of what is left after the longest wait.
+        most = None if request.seconds is None else request.seconds / 4
+        found = pipeline.collect(scene, self._inside(seen, request.partition), strategy, size, most)
         if found.status is LoopStatus.INTERNAL_ERROR:
             raise PipelineFailed(found.reason)
         rows = found.found

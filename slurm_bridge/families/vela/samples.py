@@ -104,11 +104,13 @@ class SamplingRequest:
     """A pod, and how many of the nodes of one agent are wanted for it; 0 is the usual number.
 
     `partition` are those of Slurm that its job may be in (a comma list), "" the default one; None: it is not known.
+    `seconds` is how long the caller waits for the answer; None: as long as it takes.
     """
 
     pod: Pod
     nodes_bp: int = USUAL_NODES_BP
     partition: str | None = None
+    seconds: float | None = None
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True, eq=False)

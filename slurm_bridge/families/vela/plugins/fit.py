@@ -3,7 +3,7 @@
 import functools
 import math
 from collections.abc import Callable, Mapping, Sequence
-from typing import ClassVar, Literal
+from typing import Annotated, ClassVar, Literal
 
 import numpy as np
 import pydantic
@@ -86,11 +86,13 @@ class FitOptions(pydantic.BaseModel, frozen=True, extra="forbid"):
 
     That is all that a node has (what is in use is a matter of Slurm's queue), or what is free of it now. `amounts`:
     what the pod requests (its limits where it requests nothing), as Kubernetes counts, or its limits alone.
+    `ignored_resources`: extended resources that another scheduler manages.
     """
 
     mode: Mode = "LeastAllocated"
     capacity: Literal["allocatable", "free"] = "allocatable"
     amounts: Literal["requests", "limits"] = "requests"
+    ignored_resources: tuple[Annotated[str, pydantic.Field(min_length=1)], ...] = ()
 
 
 class ResourcesFit:
@@ -119,7 +121,9 @@ class ResourcesFit:
         return _percents(scene.nodes, _compared(self._asked(scene)), self._options.mode)[rows].astype(np.int64)
 
     def _asked(self, scene: SamplingScene) -> Mapping[str, int]:
-        return scene.requests if self._options.amounts == "requests" else scene.limits
+        asked = scene.requests if self._options.amounts == "requests" else scene.limits
+        ignored = self._options.ignored_resources
+        return {name: amount for name, amount in asked.items() if name not in ignored} if ignored else asked
 
 
 #: What is compared, and how.

@@ -1,6 +1,7 @@
 """An agent: its shard, its strategies, its pipelines."""
 
 import concurrent.futures
+import dataclasses
 import itertools
 import random
 import threading
@@ -156,8 +157,9 @@ class TestPipelines:
             samples = list(pool.map(lambda _: one.sample(asked(834), "round-robin").nodes, range(12)))
         assert len(set(itertools.chain.from_iterable(samples))) == 96
 
-    def test_a_request_waits_for_an_idle_pipeline(self):
-        """And is told when there is none in time."""
+    @pytest.mark.parametrize(("configured", "seconds", "waited"), [(0.01, None, "0.01"), (60.0, 0.02, "0.01")])
+    def test_a_request_waits_for_an_idle_pipeline(self, configured: float, seconds: float | None, waited: str):
+        """And is told when there is none in time, which is well before its caller has gone."""
         started, go_on = threading.Event(), threading.Event()
         snapshot = farm(2)
 
@@ -167,13 +169,13 @@ class TestPipelines:
                 assert go_on.wait(30)
                 return super()._sample(*arguments)
 
-        options = PipelineOptions(parallel_sampling_pipelines=1, wait_seconds=0.01)
+        options = PipelineOptions(parallel_sampling_pipelines=1, wait_seconds=configured)
         one = Held("east", lambda: snapshot, clock=VirtualClock(), options=options)
         with concurrent.futures.ThreadPoolExecutor(1) as pool:
             first = pool.submit(one.sample, asked(), "random")
             assert started.wait(30)
-            with pytest.raises(Busy, match=r"no pipeline became idle within 0\.01 s"):
-                one.sample(asked(), "random")
+            with pytest.raises(Busy, match=f"no pipeline became idle within {waited} s"):
+                one.sample(dataclasses.replace(asked(), seconds=seconds), "random")
             go_on.set()
             assert len(first.result(30).nodes) == 2
 

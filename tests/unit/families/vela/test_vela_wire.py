@@ -12,11 +12,14 @@ from tests.unit.families.vela.support_vela import answering, limited, response
 
 class TestRequest:
     def test_what_a_bridge_writes_an_agent_reads(self):
-        """The pod with all that decides where it can run, and the partitions of its job."""
+        """The pod with all that decides where it can run, the partitions of its job, and the time that is left."""
         one = limited(limits={"cpu": "500m"}, node_selector={"zone": "a"})
-        body = msgspec.json.encode(wire.request_body(SamplingRequest(pod=one, nodes_bp=300, partition="gpu")))
+        body = msgspec.json.encode(
+            wire.request_body(SamplingRequest(pod=one, nodes_bp=300, partition="gpu", seconds=1.5))
+        )
         read = wire.read_request(body)
         assert (read.pod, read.nodes_bp, read.partition) == (one, 300, "gpu")
+        assert read.seconds == 1.5
 
     def test_is_written_in_the_words_of_the_wire(self):
         """`podInfo.pod` is a manifest."""
