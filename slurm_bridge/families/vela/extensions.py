@@ -8,7 +8,7 @@
     slurm_bridge.vela_samplers    a sampling plugin              the hook's options, and     sample(request), close(),
                                                                  its services                share, near
 
-Only what configuration names is loaded: a package that is broken is in nobody else's way.
+Only what configuration names is loaded: a package that is broken harms no other.
 """
 
 import inspect
