@@ -8,7 +8,7 @@ from slurm_bridge.cluster.columns import NodeColumns, Numbers
 from slurm_bridge.cluster.recent_answers import Recent
 from slurm_bridge.families.kai import demands, files, memo, wishes
 from slurm_bridge.families.kai.choice import Choice, Chooser
-from slurm_bridge.families.kai.memo import WishMemo
+from slurm_bridge.families.kai.memo import Way, WishMemo
 from slurm_bridge.families.kai.nodesets import Found
 from slurm_bridge.families.kai.options import KaiOptions
 from slurm_bridge.families.kai.present import Forest, PresentTopology, Trees
@@ -73,16 +73,17 @@ class Kai:
             return _NOT_ASKED
         asked = demands.asked(session.columns, ask, tasks)
         chooser = Chooser(self._trees(session), asked, self._options.candidates)
-        tag = memo.tag([repr(one.constraint) for one in wished.every])
+        tag = memo.key([repr(one.constraint) for one in wished.every])
         before = WishMemo.parse(session.memo, tag) if session.placed and session.mode is Mode.REAL else None
         found = chooser.fresh(wished, nodes)
         for error in found.errors:
             session.log.debug(error)
-        kept = _followed(chooser, wished, nodes, before) if before else ()
+        kept = chooser.again(wished, nodes, before.ways) if before else ()
         if before is None or not kept or _another(before, found.choices, session.attempt):
-            kept, turn = found.choices, before.turn + 1 if before is not None else 0
-            roomy = sum(one.roomy for one in kept)
-            before = WishMemo(tag=tag, keys=tuple(map(_key, kept)), roomy=roomy, turn=turn)
+            turn, roomy = before.turn + 1 if before is not None else 0, sum(one.roomy for one in found.choices)
+            before = WishMemo(tag=tag, ways=tuple(map(_way, found.choices)), roomy=roomy, turn=turn).bounded
+            # Without room in the record for any of them the sets are chosen anew in each pass.
+            kept = found.choices[: len(before.ways)] or found.choices
         return Subsets(
             sets=tuple(_set(one, wished, ask) for one in kept),
             note="; ".join(found.errors),
@@ -113,21 +114,14 @@ class Kai:
         return self._forest.at(session.columns, keep=session.mode is Mode.REAL)
 
 
-def _followed(chooser: Chooser, wished: Wishes, nodes: Nodes, before: WishMemo) -> tuple[Choice, ...]:
-    """The sets of the plan that is carried out, those that could still take the workload."""
-    wanted = set(before.keys)
-    there = {key: one for one in chooser.every(wished, nodes) if (key := _key(one)) in wanted}
-    return tuple(there[key] for key in before.keys if key in there)
-
-
 def _another(before: WishMemo, now: Sequence[Choice], attempt: int) -> bool:
     """All sets were tried, and there is room in one that had none then."""
-    tried = set(before.keys[: before.roomy])
-    return attempt >= len(before.keys) and any(one.roomy and one.name and _key(one) not in tried for one in now)
+    tried = set(before.ways[: before.roomy])
+    return attempt >= len(before.ways) and any(one.roomy and one.name and _way(one) not in tried for one in now)
 
 
-def _key(one: Choice) -> str:
-    return memo.key(f"{one.name} {len(one.parts)}")
+def _way(one: Choice) -> Way:
+    return Way(keys=tuple(map(memo.key, one.places)), apart=bool(one.parts))
 
 
 def _set(one: Choice, wished: Wishes, ask: Ask) -> NodeSet:
