@@ -23,7 +23,7 @@ def asked(columns: NodeColumns, ask: Ask, pods: Sequence[Pod]) -> PlacementQuery
     return PlacementQuery(
         job=TaskOwner(namespace=root.namespace, name=root.name),
         tasks=_tasks(ask, pods),
-        active=_active(columns, ask.workload),
+        active=active(columns, ask.workload),
         components=len(ask.shapes) > 1,
     )
 
@@ -63,7 +63,7 @@ def _tasks(ask: Ask, pods: Sequence[Pod]) -> tuple[Task, ...]:
     return tuple(found)
 
 
-def _active(columns: NodeColumns, workload: Workload) -> Nodes:
+def active(columns: NodeColumns, workload: Workload) -> Nodes:
     """The nodes where pods of the same makers run: a member that is made anew goes to the others."""
     makers = {maker for pod in workload.pods if (maker := _maker(pod))} if workload.gang is not None else set()
     if not makers:

@@ -1,7 +1,8 @@
 """The hook "kai": a workload is tried in one domain of a topology after the other, as its annotations ask for."""
 
+import collections
 import functools
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import ClassVar
 
 from slurm_bridge.cluster.columns import NodeColumns, Numbers
@@ -13,7 +14,7 @@ from slurm_bridge.families.kai.nodesets import Found
 from slurm_bridge.families.kai.options import KaiOptions
 from slurm_bridge.families.kai.present import Forest, PresentTopology, Trees
 from slurm_bridge.families.kai.wishes import Wishes
-from slurm_bridge.hooks.base import GO, Admit, Ask, Mode, Nodes, NodeSet, Scores, Session, Subsets, Tiers
+from slurm_bridge.hooks.base import GO, Admit, Ask, Deny, Mode, Nodes, NodeSet, Scores, Session, Subsets, Tiers
 from slurm_bridge.model.pod import Pod
 from slurm_bridge.model.verdict import Reject
 from slurm_bridge.model.workload import Workload
@@ -32,7 +33,11 @@ _NOT_ASKED = Subsets(relevant=False)
 
 
 class Kai:
-    """`admit` reads the annotations, `subset` divides the nodes, `score` says which domain fills up first."""
+    """`admit` reads the annotations, `subset` divides the nodes, `score` says which domain fills up first.
+
+    `verify` looks whether the nodes that Slurm gave are in one domain of each required level: a plan that was made
+    without this hook, or before a node was moved, is not carried out.
+    """
 
     name = "kai"
     Options: ClassVar = KaiOptions
@@ -92,6 +97,28 @@ class Kai:
             # A workload that waits for one of several domains is tried in another that has room by then.
             moving=bool(wished.required) and len(kept) > 1,
         )
+
+    def verify(self, session: Session, workload: Workload, nodes: Mapping[str, str]) -> Admit | Deny:
+        required = self._wishes(workload).required
+        if not required:
+            return GO
+        trees, active = self._trees(session).free, demands.active(session.columns, workload)
+        wrong: dict[str, str] = {}
+        for wish in required:
+            tree = trees[wish.constraint.topology or ""]
+            depth = tree.topology.depth(wish.constraint.required or "")
+            names = [name for pod in wish.pods if (name := nodes.get(pod.uid)) is not None]
+            domains = {name: tree.domain(name) for name in (*names, *active)}
+            placed = {name: domain[:depth] if domain is not None else None for name, domain in domains.items()}
+            # Where members run already is settled; else most of the nodes are in the right one.
+            settled = [placed[name] for name in active] or [placed[name] for name in names]
+            meant = collections.Counter(filter(None, settled)).most_common(1)
+            wrong |= {name: wish.spoken for name in names if not meant or placed[name] != meant[0][0]}
+        if not wrong:
+            return GO
+        said = "; ".join(dict.fromkeys(wrong.values()))
+        told = f"nodes that Slurm allocated are not in one domain with the others: {', '.join(sorted(wrong))} ({said})"
+        return Deny(nodes=frozenset(wrong), message=told)
 
     def _wishes(self, workload: Workload) -> Wishes:
         known = self._read.get(workload.root.key)
