@@ -63,12 +63,16 @@ class Chosen:
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
 class PlacementQuery:
-    """What is to be placed. On `active` nodes others of it run; `components`: its job may have one for each shape."""
+    """What is to be placed. On `active` nodes others of it run; `components`: its job may have one for each shape.
+
+    `apart`: Slurm can have such jobs, so that pods that differ are asked for as they are.
+    """
 
     job: TaskOwner
     tasks: tuple[Task, ...]
     active: Nodes = frozenset()
     components: bool = False
+    apart: bool = False
 
 
 class Chooser:
@@ -211,6 +215,7 @@ class Chooser:
             constraint=wish.constraint,
             tasks=tuple(one.amounts for one in tasks),
             active_nodes=self._asked.active,
+            apart=self._asked.apart,
         )
         found = node_sets(self._trees.whole if whole else self._trees.free, question, nodes)
         self._errors += found.errors

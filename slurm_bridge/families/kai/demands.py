@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 
 from slurm_bridge.cluster.columns import NodeColumns, Numbers, units
+from slurm_bridge.cluster.snapshot import ClusterSnapshot
 from slurm_bridge.families.kai import wishes
 from slurm_bridge.families.kai.choice import PlacementQuery, Task
 from slurm_bridge.families.kai.present import TYPES
@@ -17,14 +18,15 @@ from slurm_bridge.model.workload import Workload
 from slurm_bridge.translate import resources
 
 
-def asked(columns: NodeColumns, ask: Ask, pods: Sequence[Pod]) -> PlacementQuery:
+def asked(seen: ClusterSnapshot, ask: Ask, pods: Sequence[Pod]) -> PlacementQuery:
     """Of these pods, which are those of the workload, and in a simulation maybe others."""
     root = ask.workload.root
     return PlacementQuery(
         job=TaskOwner(namespace=root.namespace, name=root.name),
         tasks=_tasks(ask, pods),
-        active=active(columns, ask.workload),
+        active=active(seen.columns, ask.workload),
         components=len(ask.shapes) > 1,
+        apart=seen.heterogeneous and len(ask.shapes) > 1,
     )
 
 

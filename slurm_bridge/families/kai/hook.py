@@ -60,7 +60,7 @@ class Kai:
         wish = self._wishes(ask.workload).whole
         if wish is None or not wish.constraint.preferred:
             return _NO_SCORES
-        asked, trees = demands.asked(session.columns, ask, ask.workload.pods), self._trees(session)
+        asked, trees = demands.asked(session.snapshot, ask, ask.workload.pods), self._trees(session)
         found = Chooser(trees, asked, self._options.candidates).found(wish, nodes)
         scores = self._scores(session.columns, found, wish.constraint.preferred)
         depth = self._topologies[wish.constraint.topology or ""].depth(wish.constraint.preferred)
@@ -76,7 +76,7 @@ class Kai:
             return Subsets(note=annotations.together(wished.problems))
         if not wished.every:
             return _NOT_ASKED
-        asked = demands.asked(session.columns, ask, tasks)
+        asked = demands.asked(session.snapshot, ask, tasks)
         chooser = Chooser(self._trees(session), asked, self._options.candidates)
         tag = memo.key([repr(one.constraint) for one in wished.every])
         before = WishMemo.parse(session.memo, tag) if session.placed and session.mode is Mode.REAL else None

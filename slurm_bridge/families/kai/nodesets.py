@@ -18,13 +18,17 @@ from slurm_bridge.families.kai.tree import Tree, TreePart
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
 class NodeSetQuestion:
-    """Tasks of a workload, or of one of its subgroups; on `active_nodes` others of it run already."""
+    """Tasks of a workload, or of one of its subgroups; on `active_nodes` others of it run already.
+
+    `apart`: tasks that differ are counted as they are, and not each as the largest of them.
+    """
 
     job: TaskOwner
     tasks: tuple[Amounts, ...]
     constraint: TopologyConstraint | None = None
     subgroup: str = WHOLE
     active_nodes: frozenset[str] = frozenset()
+    apart: bool = False
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
@@ -72,7 +76,7 @@ def node_sets(trees: Mapping[str, Tree], question: NodeSetQuestion, incoming: fr
     scope = DomainScope(topology=tree.topology, levels=levels, held=held)
     cut = tree.cut(incoming, tree.topology.depth(levels[0]))
     # As it was given to an equal question about the same nodes.
-    asked = _SetQuestion(constraint=constraint, scope=scope, demand=TaskDemand.of(question.tasks))
+    asked = _SetQuestion(constraint=constraint, scope=scope, demand=TaskDemand.of(question.tasks, apart=question.apart))
     key = asked.key
     answer: _SetAnswer | None = cut.answers.get(key)
     if answer is None:
@@ -100,8 +104,13 @@ def room_in(tree: Tree, cut: TreePart, demand: TaskDemand) -> DomainRoom:
     free = {kind: cut.sums(stock.free(kind)) for kind in demand.requested}
     if not demand.by_pods:
         return DomainRoom(number=len(cut.counts), free=free)
-    copies = fit.copies(demand, stock.free, stock.free_pods(), len(cut.leaf))
-    return DomainRoom(number=len(cut.counts), free=free, pods=cut.sums(copies))
+    pods, rows = stock.free_pods(), len(cut.leaf)
+    copies = fit.copies(demand.largest.items(), demand.count, stock.free, pods, rows)
+    kinds = []
+    for kind in demand.kinds:
+        each = pods if pods is None or kind.pods == 1 else pods // kind.pods
+        kinds.append(cut.sums(fit.copies(kind.amounts, kind.times, stock.free, each, rows)))
+    return DomainRoom(number=len(cut.counts), free=free, pods=cut.sums(copies), kinds=tuple(kinds))
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
@@ -117,7 +126,7 @@ class _SetQuestion:
         """Equal for equal questions."""
         demand = self.demand
         amounts = (*demand.requested.items(), *demand.largest.items())
-        return self.constraint, self.scope.held, demand.count, demand.by_pods, amounts
+        return self.constraint, self.scope.held, demand.count, demand.by_pods, demand.kinds, amounts
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True, eq=False)

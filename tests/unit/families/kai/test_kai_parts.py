@@ -8,6 +8,7 @@ from slurm_bridge.families.kai import memo
 from slurm_bridge.families.kai.memo import Way, WishMemo
 from slurm_bridge.hooks.attempts import PLAIN
 from slurm_bridge.hooks.chain import Chain
+from slurm_bridge.model.verdict import Wait
 from slurm_bridge.model.workload import Workload
 from slurm_bridge.translate.shapes import Form, Shape
 from slurm_bridge.translate.translator import Translated
@@ -109,6 +110,21 @@ def test_two_parts_in_racks_of_their_own(chain: Chain) -> None:
     first = plan.course.attempts[0]
     assert len(first.parts) == 2
     assert not first.parts[0] & first.parts[1]
+
+
+def test_pods_that_differ_are_counted_as_they_are(around: Around) -> None:
+    """One large and seven small ones fit a rack of two machines, unless Slurm counts each as the largest one."""
+    large, small = member(0, cpus="16"), tuple(member(number, cpus="1") for number in range(1, 8))
+    made = racks.chain(around)
+    job, asked = racks.job(large, *small, required=RACK), het(shape(large), shape(*small))
+    plan = racks.planned(made, job, cluster(), request=asked)
+    assert {one.nodes for one in plan.course.attempts} == {R1, R2, R3, R4}
+    alike = dataclasses.replace(cluster(), heterogeneous=False)
+    bound = racks.asked(shape(large), shape(*small), tasks=8)
+    assert made.plan(job, bound, alike, now=100.0) == Wait(
+        reason="Unschedulable",
+        message="unschedulable on cluster: Job team/train has required one rack for its 8 pods",
+    )
 
 
 class TestMemo:
