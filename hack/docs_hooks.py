@@ -74,7 +74,7 @@ PREFERS: Mapping[str, str] = {
 #: What each plugin of Vela is about.
 PLUGINS: Mapping[str, str] = {
     "NodeRules": "ready, not being deleted, not cordoned, taints tolerated, node selector and required affinity met",
-    "ResourcesFit": "the limits of the pod within what a node has; scores how empty (or full) it is, in percent",
+    "ResourcesFit": "what the pod requests within what a node has; scores how empty (or full) it is, in percent",
     "GeoLocation": "distance from the place that the pod names; 100 at the place, 1 at the farthest that is allowed",
     "BatteryLevel": "a battery that is full and large enough, where the pod asks for that",
     "LeastRecentlyUsed": "the node that has got no pod for the longest time has 100",

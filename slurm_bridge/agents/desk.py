@@ -97,7 +97,8 @@ class AgentHandler:
     def _guarded(self, route: Route) -> Route:
         def answer(request: Request) -> Reply:
             try:
-                known = self._known(request.headers.get("authorization", ""))
+                said = request.headers.get("authorization", "")
+                known = said[: len(_SCHEME)].lower() == _SCHEME and self._tokens.knows(said[len(_SCHEME) :].strip())
             except errors.BadConfiguration as problem:
                 logger.error("no request can be let in: {}", problem)
                 return Reply.text("the agent has no token to compare with\n", http.HTTPStatus.SERVICE_UNAVAILABLE)
@@ -111,10 +112,6 @@ class AgentHandler:
 
         return answer
 
-    def _known(self, said: str) -> bool:
-        bearer = said[: len(_SCHEME)].lower() == _SCHEME
-        return bearer and self._tokens.knows(said[len(_SCHEME) :].strip())
-
     def _status(self, _: Request) -> Reply:
         status = "draining" if self._closed else "starting" if self._problem() else "ok"
         routes = tuple(wire.path(name) for name in sorted(self._sampler.strategies))
@@ -124,17 +121,15 @@ class AgentHandler:
         strategy = request.names["strategy"]
         counted = strategy if strategy in self._sampler.strategies else _UNKNOWN
         begin = self._clock.now()
-        reply = self._let_in(request, strategy)
-        self._metrics.requests.labels(counted, str(reply.status.value)).observe(self._clock.now() - begin)
-        return reply
-
-    def _let_in(self, request: Request, strategy: str) -> Reply:
         with self.counted() as closed:
             if closed:
-                return _later("this agent is about to stop")
-            if problem := self._problem():
-                return _later(f"this agent does not know its nodes yet: {problem}")
-            return self._answer(request, strategy)
+                reply = _later("this agent is about to stop")
+            elif problem := self._problem():
+                reply = _later(f"this agent does not know its nodes yet: {problem}")
+            else:
+                reply = self._answer(request, strategy)
+        self._metrics.requests.labels(counted, str(reply.status.value)).observe(self._clock.now() - begin)
+        return reply
 
     def _answer(self, request: Request, strategy: str) -> Reply:
         try:

@@ -21,7 +21,6 @@ from slurm_bridge.runtime.threads import Supervisor
 from slurm_bridge.telemetry.agents import AgentMetrics
 from slurm_bridge.telemetry.health import Health
 from slurm_bridge.web import probes, tls
-from slurm_bridge.web.routes import Routes
 from slurm_bridge.web.server import Bounds, HttpServer
 
 #: How long the threads may take to end, beside the drain: longer than a question to Slurm takes.
@@ -78,17 +77,15 @@ class AgentService:
             self.cache.stop()
 
     def _opened(self, place: ListenAddress) -> HttpServer:
-        try:
-            return HttpServer(place.host, place.port, self._routes(), bounds=place.bounds, files=place.files)
-        except errors.BadConfiguration as problem:
-            # A door names the daemon's keys.
-            raise errors.BadConfiguration(f"agent: {str(problem).partition(': ')[2]}") from problem
-
-    def _routes(self) -> Routes:
         def refresh() -> None:
             self.metrics.nodes.set(self._sampler.nodes_count)
 
-        return {**probes.routes(self.health, self.metrics, refresh), **self.desk.routes()}
+        try:
+            routes = {**probes.routes(self.health, self.metrics, refresh), **self.desk.routes()}
+            return HttpServer(place.host, place.port, routes, bounds=place.bounds, files=place.files)
+        except errors.BadConfiguration as problem:
+            # A door names the daemon's keys.
+            raise errors.BadConfiguration(f"agent: {str(problem).partition(': ')[2]}") from problem
 
     def _watch(self, stop: threading.Event) -> None:
         """Threads that the supervisor does not own end the process too."""

@@ -2,6 +2,8 @@
 
 import dataclasses
 import math
+from collections.abc import Iterator, Mapping
+from typing import Any
 
 from slurm_bridge import errors
 from slurm_bridge.daemon import slurm_fit
@@ -69,9 +71,22 @@ def changeable(settings: Settings, around: ChainServices) -> Config:
         for one in settings.hooks
     )
     # These options follow from other settings, so that the administrator states them once.
-    told = {"eligibility": {"scheduler_names": list(settings.scheduler_names)}}
+    ignored = sorted({name for one in settings.hooks for name in _ignored(one.options)})
+    told = {"eligibility": {"scheduler_names": list(settings.scheduler_names), "ignored_resources": ignored}}
     chain = registry.build(wanted, dataclasses.replace(around, strict=settings.unhonoured == "wait"), told=told)
     return Config(rules=translation, chain=chain, ends=ends(settings))
+
+
+def _ignored(options: Any) -> Iterator[str]:
+    """The resources that some part of a hook's options says to ignore: no other hook may ask for them then."""
+    if isinstance(options, Mapping):
+        said = options.get("ignored_resources", ())
+        yield from (one for one in (said if isinstance(said, list | tuple) else ()) if isinstance(one, str))
+        for value in options.values():
+            yield from _ignored(value)
+    elif isinstance(options, list | tuple):
+        for value in options:
+            yield from _ignored(value)
 
 
 def ends(settings: Settings) -> Ends:

@@ -47,6 +47,9 @@ class EligibilityOptions(pydantic.BaseModel, frozen=True, extra="forbid", use_at
     """Only nodes with these labels are used, for example `managed=yes,zone in (a,b)`."""
     capacity: Literal["allocatable", "free"] = "allocatable"
     """Whether a node is large enough by its whole size (`allocatable`), or by what is unused now (`free`)."""
+    ignored_resources: tuple[str, ...] = ()
+    """Extended resources that nodes are not compared by, as another scheduler manages them; left out, those that other
+    hooks are configured to ignore."""
     volumes: bool = True
     """Whether claims, volumes and classes are read; with `false`, pods with claims wait."""
 
@@ -186,7 +189,8 @@ class Eligibility:
         ruling.deny_by(tainted, lambda found: _told(taints.untolerated(found, tolerations)))
         for volume in of.volumes:
             ruling.deny(~selection.reaching(seen, volume), "node(s) didn't match PersistentVolume's node affinity")
-        ruling.deny_all_of([(facts.shortage(name), self._short(seen, name, of)) for name in of.requests])
+        compared = [name for name in of.requests if name not in self._options.ignored_resources]
+        ruling.deny_all_of([(facts.shortage(name), self._short(seen, name, of)) for name in compared])
         return Denied(nodes=ruling.reasons(), moving=self._options.capacity == "free")
 
     def _short(self, seen: NodeColumns, resource: str, of: _Class) -> Mask:

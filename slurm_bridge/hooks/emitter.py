@@ -20,6 +20,7 @@ from slurm_bridge.cluster.memo import VersionCache
 from slurm_bridge.cluster.snapshot import ClusterSnapshot
 from slurm_bridge.hooks.base import Nodes
 from slurm_bridge.model.job import JobRequest
+from slurm_bridge.model.slurmnode import Partition
 
 _Names = tuple[str, ...]
 
@@ -151,10 +152,14 @@ def members(snapshot: ClusterSnapshot, partition: str) -> Nodes:
 
     Not every version of Slurm tells which one is the default: then it may be any of them.
     """
+    return frozenset().union(*(one.nodes for one in meant(snapshot, partition))) & snapshot.slurm_nodes.keys()
+
+
+def meant(snapshot: ClusterSnapshot, partition: str) -> Sequence[Partition]:
+    """The partitions of this comma list, or the default one; all where there is none of these."""
     named = {name.strip() for name in partition.split(",")}
-    meant = [one for one in snapshot.partitions if (one.name in named if partition else one.default)]
-    known = meant or snapshot.partitions
-    return frozenset().union(*(one.nodes for one in known)) & snapshot.slurm_nodes.keys()
+    found = [one for one in snapshot.partitions if (one.name in named if partition else one.default)]
+    return found or snapshot.partitions
 
 
 def _territory(snapshot: ClusterSnapshot, partition: str) -> Territory:

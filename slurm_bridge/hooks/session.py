@@ -103,15 +103,17 @@ class Session(Pass):
         return combined.added(said, nodes)
 
     def subset_nodes(self, ask: Ask, tasks: tuple[Pod, ...], nodes: Nodes) -> tuple[NodeSet, ...]:
+        """A failing layer that may be skipped ends the division, but for sets that another one requires."""
         self._alive()
-        whole = NodeSet(nodes=nodes)
+        whole, skipped = NodeSet(nodes=nodes), False
         sets: tuple[NodeSet, ...] = (whole,)
         for hook in self._layers.by_phase[HookPhase.SUBSET]:
             divided = self._divide(hook, ask, tasks, sets)
             if divided is None:
-                return (whole,)
-            sets = divided
-        return sets
+                skipped = True
+            else:
+                sets = divided
+        return (whole,) if skipped and sets and not any(one.required for one in sets) else sets
 
     def express(self, ask: Ask) -> Ask:
         """The request with the fields that hooks give it, each layer seeing what the one before made of it."""

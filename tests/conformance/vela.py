@@ -24,6 +24,9 @@ from tests.conformance.fields import Fields
 Result = Mapping[str, Any]
 Operation = Callable[[Fields], Result]
 
+#: How many rounds a loop has in cases that do not say it.
+ROUNDS = 4
+
 #: Kubernetes' names of resources that the files name otherwise.
 _RESOURCES = {"cpu_milli": "cpu", "ephemeral_storage": "ephemeral-storage"}
 
@@ -152,7 +155,7 @@ def _sampling_loop(given: Fields) -> Result:
         lambda _missing: next(draws, np.zeros(0, np.intp)),
         keep,
         given.whole("sample_size"),
-        max_rounds=given.whole("max_rounds", loop.MAX_ROUNDS),
+        max_rounds=given.whole("max_rounds", ROUNDS),
     )
     return {
         "asked": list(found.asked),
@@ -175,7 +178,7 @@ def _sampling_loop_counts(given: Fields) -> Result:
         lambda missing: np.array(list(itertools.islice(nodes, missing)), np.intp),
         lambda drawn: drawn[: len(drawn) * kept // of],
         given.whole("sample_size"),
-        max_rounds=given.whole("max_rounds", loop.MAX_ROUNDS),
+        max_rounds=given.whole("max_rounds", ROUNDS),
     )
     return {"asked": list(found.asked), "eligible": len(found.found), "status": found.status.value}
 

@@ -12,7 +12,7 @@ Paths go from the coarsest unit to the finest. Blocks are joined in the order in
 
 import dataclasses
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from slurm_bridge.model import hostlist
@@ -46,7 +46,9 @@ class _Unit:
 def of_conf(text: str) -> Copy:
     """What topology.conf says; it is a tree or blocks, never both."""
     switches, blocks, sizes = list[_Unit](), list[_Unit](), tuple[int, ...]()
-    for number, line in enumerate(_lines(text), start=1):
+    # Without comments, and lines that end in a backslash with what follows.
+    bare = (line.partition("#")[0].strip() for line in text.replace("\\\n", " ").splitlines())
+    for number, line in enumerate(filter(None, bare), start=1):
         words = {key.lower(): value for key, value in _WORD.findall(line)}
         if "switchname" in words:
             switches.append(_unit(words, "switchname", f"line {number}"))
@@ -76,13 +78,6 @@ def of_yaml(written: Any, name: str) -> Copy:
             sizes = _sizes(block.get("block_sizes") or (), f"topology {name}: block_sizes")
             return _blocks([_read(one, "block") for one in blocks], sizes)
     raise BadCopy(f"topology {name} has neither tree.switches nor block.blocks")
-
-
-def _lines(text: str) -> Iterator[str]:
-    """Without comments, and lines that end in a backslash with what follows."""
-    for line in text.replace("\\\n", " ").splitlines():
-        if bare := line.partition("#")[0].strip():
-            yield bare
 
 
 def _unit(words: Mapping[str, str], key: str, where: str) -> _Unit:

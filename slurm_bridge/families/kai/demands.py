@@ -1,11 +1,12 @@
 """What is asked of the arithmetic for a workload: its tasks, and where others of it run."""
 
-import itertools
+import collections
 from collections.abc import Mapping, Sequence
 
 import numpy as np
 
 from slurm_bridge.cluster.columns import NodeColumns, Numbers, units
+from slurm_bridge.cluster.snapshot import ClusterSnapshot
 from slurm_bridge.families.kai import wishes
 from slurm_bridge.families.kai.choice import PlacementQuery, Task
 from slurm_bridge.families.kai.present import TYPES
@@ -17,14 +18,15 @@ from slurm_bridge.model.workload import Workload
 from slurm_bridge.translate import resources
 
 
-def asked(columns: NodeColumns, ask: Ask, pods: Sequence[Pod]) -> PlacementQuery:
+def asked(seen: ClusterSnapshot, ask: Ask, pods: Sequence[Pod]) -> PlacementQuery:
     """Of these pods, which are those of the workload, and in a simulation maybe others."""
     root = ask.workload.root
     return PlacementQuery(
         job=TaskOwner(namespace=root.namespace, name=root.name),
         tasks=_tasks(ask, pods),
-        active=_active(columns, ask.workload),
+        active=active(seen.columns, ask.workload),
         components=len(ask.shapes) > 1,
+        apart=seen.heterogeneous and len(ask.shapes) > 1,
     )
 
 
@@ -40,7 +42,9 @@ def enough(columns: NodeColumns, stock: Stock, scores: Numbers, asked: Placement
     """How many of the best nodes have room for all tasks together, as amounts; domains are not cut."""
     points = scores.values_of(columns)
     chosen = np.argsort(-points, kind="stable")[: len(scores)]
-    wanted = _together(asked.tasks)
+    wanted = collections.Counter[str]()
+    for task in asked.tasks:
+        wanted.update(task.amounts)
     needed = [int(np.searchsorted(np.cumsum(stock.free(kind)[chosen]), most)) + 1 for kind, most in wanted.items()]
     last = min(max(needed, default=1), len(chosen)) - 1
     return int(np.count_nonzero(points >= points[chosen[last]]))
@@ -54,29 +58,21 @@ def _tasks(ask: Ask, pods: Sequence[Pod]) -> tuple[Task, ...]:
     for pod in pods:
         key = shape_of.get(pod.uid, pod.uid)
         if key not in known:
-            known[key] = _amounts(pod)
+            # That there may be only so many pods on a node is counted apart.
+            asked_for = ((name, most) for name, most in resources.requests_of(pod).items() if most > 0)
+            known[key] = {TYPES.get(name, name): units(name, most) for name, most in asked_for if name != "pods"}
         found.append(Task(amounts=known[key], part=wishes.part_of(pod)))
     return tuple(found)
 
 
-def _amounts(pod: Pod) -> Amounts:
-    """That there may be only so many pods on a node is counted apart."""
-    asked_for = resources.requests_of(pod).items()
-    return {TYPES.get(name, name): units(name, amount) for name, amount in asked_for if amount > 0 and name != "pods"}
-
-
-def _together(tasks: Sequence[Task]) -> Mapping[str, int]:
-    kinds = dict.fromkeys(itertools.chain.from_iterable(task.amounts for task in tasks))
-    return {kind: sum(task.amounts.get(kind, 0) for task in tasks) for kind in kinds}
-
-
-def _active(columns: NodeColumns, workload: Workload) -> Nodes:
+def active(columns: NodeColumns, workload: Workload) -> Nodes:
     """The nodes where pods of the same makers run: a member that is made anew goes to the others."""
     makers = {maker for pod in workload.pods if (maker := _maker(pod))} if workload.gang is not None else set()
     if not makers:
         return frozenset()
     pods = columns.pods
-    here = pods.attribute("kai maker", _living_maker).among(makers) & pods.present
+    living = pods.attribute("kai maker", lambda pod: "" if pod.terminal else _maker(pod))
+    here = living.among(makers) & pods.present
     return frozenset(columns.names[pods.node_rows[here]].tolist())
 
 
@@ -84,7 +80,3 @@ def _maker(pod: Pod) -> str:
     """Its controller, as it says: it counts among pods of its own namespace only."""
     uid = next((one.uid for one in pod.metadata.owner_references if one.controller), "")
     return f"{pod.metadata.namespace}/{uid}" if uid else ""
-
-
-def _living_maker(pod: Pod) -> str:
-    return "" if pod.terminal else _maker(pod)

@@ -1,19 +1,20 @@
 """The hook "kai": a workload is tried in one domain of a topology after the other, as its annotations ask for."""
 
+import collections
 import functools
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import ClassVar
 
 from slurm_bridge.cluster.columns import NodeColumns, Numbers
 from slurm_bridge.cluster.recent_answers import Recent
 from slurm_bridge.families.kai import demands, files, memo, wishes
 from slurm_bridge.families.kai.choice import Choice, Chooser
-from slurm_bridge.families.kai.memo import WishMemo
+from slurm_bridge.families.kai.memo import Way, WishMemo
 from slurm_bridge.families.kai.nodesets import Found
 from slurm_bridge.families.kai.options import KaiOptions
 from slurm_bridge.families.kai.present import Forest, PresentTopology, Trees
 from slurm_bridge.families.kai.wishes import Wishes
-from slurm_bridge.hooks.base import GO, Admit, Ask, Mode, Nodes, NodeSet, Scores, Session, Subsets, Tiers
+from slurm_bridge.hooks.base import GO, Admit, Ask, Deny, Mode, Nodes, NodeSet, Scores, Session, Subsets, Tiers
 from slurm_bridge.model.pod import Pod
 from slurm_bridge.model.verdict import Reject
 from slurm_bridge.model.workload import Workload
@@ -32,7 +33,11 @@ _NOT_ASKED = Subsets(relevant=False)
 
 
 class Kai:
-    """`admit` reads the annotations, `subset` divides the nodes, `score` says which domain fills up first."""
+    """`admit` reads the annotations, `subset` divides the nodes, `score` says which domain fills up first.
+
+    `verify` looks whether the nodes that Slurm gave are in one domain of each required level: a plan that was made
+    without this hook, or before a node was moved, is not carried out.
+    """
 
     name = "kai"
     Options: ClassVar = KaiOptions
@@ -55,7 +60,7 @@ class Kai:
         wish = self._wishes(ask.workload).whole
         if wish is None or not wish.constraint.preferred:
             return _NO_SCORES
-        asked, trees = demands.asked(session.columns, ask, ask.workload.pods), self._trees(session)
+        asked, trees = demands.asked(session.snapshot, ask, ask.workload.pods), self._trees(session)
         found = Chooser(trees, asked, self._options.candidates).found(wish, nodes)
         scores = self._scores(session.columns, found, wish.constraint.preferred)
         depth = self._topologies[wish.constraint.topology or ""].depth(wish.constraint.preferred)
@@ -71,16 +76,19 @@ class Kai:
             return Subsets(note=annotations.together(wished.problems))
         if not wished.every:
             return _NOT_ASKED
-        asked = demands.asked(session.columns, ask, tasks)
+        asked = demands.asked(session.snapshot, ask, tasks)
         chooser = Chooser(self._trees(session), asked, self._options.candidates)
-        tag = memo.tag([repr(one.constraint) for one in wished.every])
+        tag = memo.key([repr(one.constraint) for one in wished.every])
         before = WishMemo.parse(session.memo, tag) if session.placed and session.mode is Mode.REAL else None
         found = chooser.fresh(wished, nodes)
         for error in found.errors:
             session.log.debug(error)
-        kept = _followed(chooser, wished, nodes, before) if before else ()
+        kept = chooser.again(wished, nodes, before.ways) if before else ()
         if before is None or not kept or _another(before, found.choices, session.attempt):
-            before, kept = _noted(tag, found.choices, before), found.choices
+            turn, roomy = before.turn + 1 if before is not None else 0, sum(one.roomy for one in found.choices)
+            before = WishMemo(tag=tag, ways=tuple(map(_way, found.choices)), roomy=roomy, turn=turn).bounded
+            # Without room in the record for any of them the sets are chosen anew in each pass.
+            kept = found.choices[: len(before.ways)] or found.choices
         return Subsets(
             sets=tuple(_set(one, wished, ask) for one in kept),
             note="; ".join(found.errors),
@@ -89,6 +97,28 @@ class Kai:
             # A workload that waits for one of several domains is tried in another that has room by then.
             moving=bool(wished.required) and len(kept) > 1,
         )
+
+    def verify(self, session: Session, workload: Workload, nodes: Mapping[str, str]) -> Admit | Deny:
+        required = self._wishes(workload).required
+        if not required:
+            return GO
+        trees, active = self._trees(session).free, demands.active(session.columns, workload)
+        wrong: dict[str, str] = {}
+        for wish in required:
+            tree = trees[wish.constraint.topology or ""]
+            depth = tree.topology.depth(wish.constraint.required or "")
+            names = [name for pod in wish.pods if (name := nodes.get(pod.uid)) is not None]
+            domains = {name: tree.domain(name) for name in (*names, *active)}
+            placed = {name: domain[:depth] if domain is not None else None for name, domain in domains.items()}
+            # Where members run already is settled; else most of the nodes are in the right one.
+            settled = [placed[name] for name in active] or [placed[name] for name in names]
+            meant = collections.Counter(filter(None, settled)).most_common(1)
+            wrong |= {name: wish.spoken for name in names if not meant or placed[name] != meant[0][0]}
+        if not wrong:
+            return GO
+        said = "; ".join(dict.fromkeys(wrong.values()))
+        told = f"nodes that Slurm allocated are not in one domain with the others: {', '.join(sorted(wrong))} ({said})"
+        return Deny(nodes=frozenset(wrong), message=told)
 
     def _wishes(self, workload: Workload) -> Wishes:
         known = self._read.get(workload.root.key)
@@ -111,27 +141,14 @@ class Kai:
         return self._forest.at(session.columns, keep=session.mode is Mode.REAL)
 
 
-def _followed(chooser: Chooser, wished: Wishes, nodes: Nodes, before: WishMemo) -> tuple[Choice, ...]:
-    """The sets of the plan that is carried out, those that could still take the workload."""
-    wanted = set(before.keys)
-    there = {key: one for one in chooser.every(wished, nodes) if (key := _key(one)) in wanted}
-    return tuple(there[key] for key in before.keys if key in there)
-
-
 def _another(before: WishMemo, now: Sequence[Choice], attempt: int) -> bool:
     """All sets were tried, and there is room in one that had none then."""
-    tried = set(before.keys[: before.roomy])
-    return attempt >= len(before.keys) and any(one.roomy and one.name and _key(one) not in tried for one in now)
+    tried = set(before.ways[: before.roomy])
+    return attempt >= len(before.ways) and any(one.roomy and one.name and _way(one) not in tried for one in now)
 
 
-def _noted(tag: str, chosen: Sequence[Choice], before: WishMemo | None) -> WishMemo:
-    roomy = sum(one.roomy for one in chosen)
-    turn = before.turn + 1 if before is not None else 0
-    return WishMemo(tag=tag, keys=tuple(map(_key, chosen)), roomy=roomy, turn=turn)
-
-
-def _key(one: Choice) -> str:
-    return memo.key(f"{one.name} {len(one.parts)}")
+def _way(one: Choice) -> Way:
+    return Way(keys=tuple(map(memo.key, one.places)), apart=bool(one.parts))
 
 
 def _set(one: Choice, wished: Wishes, ask: Ask) -> NodeSet:

@@ -18,13 +18,17 @@ from slurm_bridge.families.kai.tree import Tree, TreePart
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
 class NodeSetQuestion:
-    """Tasks of a workload, or of one of its subgroups; on `active_nodes` others of it run already."""
+    """Tasks of a workload, or of one of its subgroups; on `active_nodes` others of it run already.
+
+    `apart`: tasks that differ are counted as they are, and not each as the largest of them.
+    """
 
     job: TaskOwner
     tasks: tuple[Amounts, ...]
     constraint: TopologyConstraint | None = None
     subgroup: str = WHOLE
     active_nodes: frozenset[str] = frozenset()
+    apart: bool = False
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
@@ -72,13 +76,12 @@ def node_sets(trees: Mapping[str, Tree], question: NodeSetQuestion, incoming: fr
     scope = DomainScope(topology=tree.topology, levels=levels, held=held)
     cut = tree.cut(incoming, tree.topology.depth(levels[0]))
     # As it was given to an equal question about the same nodes.
-    asked = _SetQuestion(constraint=constraint, scope=scope, demand=TaskDemand.of(question.tasks))
+    asked = _SetQuestion(constraint=constraint, scope=scope, demand=TaskDemand.of(question.tasks, apart=question.apart))
     key = asked.key
-    known: _SetAnswer | None = cut.answers.get(key)
-    if known is None:
-        known = _work_out(tree, cut, asked)
-        cut.answers.put(key, known)
-    answer = known
+    answer: _SetAnswer | None = cut.answers.get(key)
+    if answer is None:
+        answer = _work_out(tree, cut, asked)
+        cut.answers.put(key, answer)
     errors = () if answer.sets else no_room(tree.topology, question, answer.lines, answer.full)
     return Found(relevant=True, sets=answer.sets, errors=errors, tree=answer.tree, cut=cut)
 
@@ -101,8 +104,13 @@ def room_in(tree: Tree, cut: TreePart, demand: TaskDemand) -> DomainRoom:
     free = {kind: cut.sums(stock.free(kind)) for kind in demand.requested}
     if not demand.by_pods:
         return DomainRoom(number=len(cut.counts), free=free)
-    copies = fit.copies(demand, stock.free, stock.free_pods(), len(cut.leaf))
-    return DomainRoom(number=len(cut.counts), free=free, pods=cut.sums(copies))
+    pods, rows = stock.free_pods(), len(cut.leaf)
+    copies = fit.copies(demand.largest.items(), demand.count, stock.free, pods, rows)
+    kinds = []
+    for kind in demand.kinds:
+        each = pods if pods is None or kind.pods == 1 else pods // kind.pods
+        kinds.append(cut.sums(fit.copies(kind.amounts, kind.times, stock.free, each, rows)))
+    return DomainRoom(number=len(cut.counts), free=free, pods=cut.sums(copies), kinds=tuple(kinds))
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
@@ -118,7 +126,7 @@ class _SetQuestion:
         """Equal for equal questions."""
         demand = self.demand
         amounts = (*demand.requested.items(), *demand.largest.items())
-        return self.constraint, self.scope.held, demand.count, demand.by_pods, amounts
+        return self.constraint, self.scope.held, demand.count, demand.by_pods, demand.kinds, amounts
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -142,7 +150,8 @@ def _work_out(tree: Tree, cut: TreePart, asked: _SetQuestion) -> _SetAnswer:
     start = topology.lowest_common_domain(tree.topology, cut.ends(), asked.constraint)
     if not fits[outline.index[start]]:
         return _SetAnswer(full=start)
-    within = _sorted(_within(cut, start), room, asked)
+    ratios = room.ratios(demand.requested).tolist()
+    within = domain_order.sort_tree(_within(cut, start), lambda one: ratios[one.number], asked.constraint.finest)
     order = domain_order.reverse_level_order(within)
     taking = frozenset(fit.candidates(scope, [one.domain for one in order], [fits[one.number] for one in order]))
     if not taking:
@@ -158,8 +167,3 @@ def _within(cut: TreePart, start: Domain) -> Branch:
     for end in range(1, len(start) + 1):
         branch = next(one for one in branch.children if one.domain == start[:end])
     return branch if cut.counts.all() else domain_order.kept(branch, lambda one: bool(cut.counts[one.number]))
-
-
-def _sorted(branch: Branch, room: DomainRoom, asked: _SetQuestion) -> Branch | None:
-    ratios = room.ratios(asked.demand.requested).tolist()
-    return domain_order.sort_tree(branch, lambda one: ratios[one.number], asked.constraint.finest)

@@ -39,7 +39,8 @@ class Outline:
 
     def span(self, number: int) -> tuple[int, int]:
         """From which leaf to which a domain reaches: those within it stand side by side."""
-        return int(self._first[number]), int(self._first[number] + self._widths[number])
+        first, width = self._spans
+        return int(first[number]), int(first[number] + width[number])
 
     @functools.cached_property
     def branch(self) -> Branch:
@@ -60,11 +61,8 @@ class Outline:
         return np.fromiter((self.index[domain[:-1]] for domain in self.domains), np.intp, len(self.domains))
 
     @functools.cached_property
-    def _widths(self) -> Whole:
-        return self.sums(np.ones(len(self.leaves), np.int64))
-
-    @functools.cached_property
-    def _first(self) -> Rows:
-        """A domain stands right before all that are within it."""
+    def _spans(self) -> tuple[Rows, Whole]:
+        """The first leaf of each domain, which stands right before all that are within it, and how many there are."""
         firsts = (bisect.bisect_left(self.leaves, domain) for domain in self.domains)
-        return np.fromiter(firsts, np.intp, len(self.domains))
+        widths = self.sums(np.ones(len(self.leaves), np.int64))
+        return np.fromiter(firsts, np.intp, len(self.domains)), widths

@@ -65,7 +65,12 @@ class Present:
         inside = columns.allocatable(name) if self._whole else columns.allocatable(name) - columns.used(name)
         told = self._in_slurm(name)
         inside = inside if told is None else np.minimum(inside, told)
-        open_ = columns.of_slurm(f"kai open {self._whole}", _known if self._whole else _open)
+        whole = self._whole
+
+        def opened(slurm: SlurmNode | None) -> int:
+            return int(slurm is not None and (whole or takes(slurm)))
+
+        open_ = columns.of_slurm(f"kai open {whole}", opened)
         return np.where(open_ > 0, np.maximum(inside, 0), 0)
 
     def free_pods(self) -> Whole:
@@ -78,14 +83,10 @@ class Present:
 
     def _in_slurm(self, resource: str) -> Whole | None:
         """What jobs leave there, or all of it; None where Slurm does not count it."""
-        columns, whole = self._columns, self._whole
-        if resource == "cpu":
-            return columns.of_slurm(f"kai cpus {whole}", lambda slurm: _cpus(slurm, whole=whole))
-        if resource == "memory":
-            return columns.of_slurm(f"kai memory {whole}", lambda slurm: _memory(slurm, whole=whole))
-        if name := _GRES.get(resource):
-            return columns.of_slurm(f"kai gres {name} {whole}", lambda slurm: _gres(slurm, name, whole=whole))
-        return None
+        if resource not in ("cpu", "memory", *_GRES):
+            return None
+        whole = self._whole
+        return self._columns.of_slurm(f"kai {resource} {whole}", lambda slurm: _left(slurm, resource, whole=whole))
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
@@ -125,24 +126,12 @@ class Forest:
         }
 
 
-def _known(slurm: SlurmNode | None) -> int:
-    return int(slurm is not None)
-
-
-def _open(slurm: SlurmNode | None) -> int:
-    return int(slurm is not None and takes(slurm))
-
-
-def _cpus(slurm: SlurmNode | None, *, whole: bool) -> int:
-    return 1000 * (slurm.cpus - (0 if whole else slurm.used_cpus)) if slurm is not None else 0
-
-
-def _memory(slurm: SlurmNode | None, *, whole: bool) -> int:
-    return slurm.memory_mib - (0 if whole else slurm.used_memory_mib) << 20 if slurm is not None else 0
-
-
-def _gres(slurm: SlurmNode | None, name: str, *, whole: bool) -> int:
+def _left(slurm: SlurmNode | None, resource: str, *, whole: bool) -> int:
     if slurm is None:
         return 0
-    there = sum(one.count for one in slurm.gres if one.name == name)
-    return there if whole else there - sum(one.count for one in slurm.used_gres if one.name == name)
+    if resource == "cpu":
+        return 1000 * (slurm.cpus - (0 if whole else slurm.used_cpus))
+    if resource == "memory":
+        return slurm.memory_mib - (0 if whole else slurm.used_memory_mib) << 20
+    there = sum(one.count for one in slurm.gres if one.name == _GRES[resource])
+    return there if whole else there - sum(one.count for one in slurm.used_gres if one.name == _GRES[resource])

@@ -87,7 +87,7 @@ class StockNodes:
         return self._table.whole(f"free {resource}", lambda node: node.free(resource))
 
     def free_pods(self) -> Whole:
-        return self._table.whole("free pods", _room_for_pods)
+        return self._table.whole("free pods", lambda node: _ANY_NUMBER if node.free_pods is None else node.free_pods)
 
     def since(self, before: "StockNodes") -> Rows | None:
         return self._table.since(before._table)  # noqa: SLF001 - another one of this class
@@ -102,7 +102,3 @@ class StockNodes:
             names[row] = name
         names += new[len(holes) :]
         return NodeRows(names, (self.members.every | frozenset(new)) - frozenset(left))
-
-
-def _room_for_pods(node: StockNode) -> int:
-    return _ANY_NUMBER if node.free_pods is None else node.free_pods

@@ -156,7 +156,9 @@ class Tree:
         known = self._cuts.get(key)
         if known is not None and known.incoming is incoming:
             return known
-        made = self._shared.cut(self._floor(depth), incoming)
+        if depth not in self._floors:
+            self._floors[depth] = self._shared.floor(self.topology, depth, self.stock)
+        made = self._shared.cut(self._floors[depth], incoming)
         self._cuts.put(key, made)
         return made
 
@@ -167,8 +169,3 @@ class Tree:
             return None
         coded = self.stock.domains(self.topology)
         return coded.values[int(coded.codes[row])]
-
-    def _floor(self, depth: int) -> Floor:
-        if depth not in self._floors:
-            self._floors[depth] = self._shared.floor(self.topology, depth, self.stock)
-        return self._floors[depth]

@@ -91,8 +91,7 @@ def read(workload: Workload, topologies: Topologies, usual: str) -> Wishes:
     every += [pod.metadata.annotations for pod in workload.pods]
     if not any(key.startswith(PREFIX) for said in every for key in said):
         return Wishes()
-    reader = _Reader(workload, topologies, usual)
-    return reader.read()
+    return _Reader(workload, topologies, usual).read()
 
 
 def part_of(pod: Pod) -> str:
@@ -122,8 +121,10 @@ class _Reader:
             if source.kind != "Pod":
                 whole |= self._voices(f"{source.kind} {workload.root.namespace}/{source.name}", source.annotations)
         wish = self._wish(whole, workload.pods, named_only=len(parts) > 1)
+        # A part is in the topology that its workload names, unless it names one itself.
+        topology = {TOPOLOGY: whole[TOPOLOGY]} if TOPOLOGY in whole else {}
         found = [
-            self._wish({**_topology_of(whole), **voices}, tuple(parts[name]), part=name)
+            self._wish({**topology, **voices}, tuple(parts[name]), part=name)
             for name, voices in said.items()
             if len(parts) > 1 and voices
         ]
@@ -138,7 +139,11 @@ class _Reader:
             one = said[key].value if key in said else None
             other = next((pod for pod in others if _value(pod.metadata.annotations, key) != one), None)
             if other is not None:
-                self._problems.append(_differ(key, first, other))
+                values = [(_value(pod.metadata.annotations, key), _name(pod)) for pod in (first, other)]
+                told = [f"none of {name}" if one is None else f'"{texts.shown(one)}" of {name}' for one, name in values]
+                self._problems.append(
+                    f"annotation {key}: {' and '.join(told)} differ; allowed is one value for all pods of a part"
+                )
         return said
 
     def _voices(self, subject: str, annotations: Mapping[str, str]) -> _Voices:
@@ -207,11 +212,6 @@ class _Reader:
         return preferred.value in finest
 
 
-def _topology_of(voices: _Voices) -> _Voices:
-    """A part is in the topology that its workload names, unless it names one itself."""
-    return {TOPOLOGY: voices[TOPOLOGY]} if TOPOLOGY in voices else {}
-
-
 def _value(annotations: Mapping[str, str], key: str) -> str | None:
     said = annotations.get(key)
     return said.strip() if said is not None else None
@@ -219,16 +219,6 @@ def _value(annotations: Mapping[str, str], key: str) -> str | None:
 
 def _name(pod: Pod) -> str:
     return f"Pod {pod.metadata.namespace}/{pod.metadata.name}"
-
-
-def _differ(key: str, one: Pod, other: Pod) -> str:
-    values = " and ".join(f"{_shown(pod, key)} of {_name(pod)}" for pod in (one, other))
-    return f"annotation {key}: {values} differ; allowed is one value for all pods of a part"
-
-
-def _shown(pod: Pod, key: str) -> str:
-    said = _value(pod.metadata.annotations, key)
-    return f'"{texts.shown(said)}"' if said is not None else "none"
 
 
 def spoken(wishes: Iterable[Wish]) -> Iterator[str]:

@@ -1,5 +1,6 @@
 """Agents as the scheduler asks them: here or over HTTP, and not at all for a while once they keep failing."""
 
+import dataclasses
 import threading
 from collections.abc import Callable
 from typing import Protocol
@@ -33,7 +34,7 @@ class RemoteAgent:
         self.cluster = options.name
 
     def sample(self, request: SamplingRequest, strategy: str) -> SamplingResponse:
-        body = wire.request_body(request)
+        body = wire.request_body(dataclasses.replace(request, seconds=self._seconds))
         try:
             answer = self._post(self._target, wire.path(strategy), body, seconds=self._seconds)
             return wire.response_of(answer, self.cluster)

@@ -26,7 +26,6 @@ class _Page:
         self.numbers: dict[tuple[str, str], int] = {}
 
     def number(self, name: str, uid: str) -> int:
-        """That of the node of this name and uid."""
         found = self.numbers.setdefault((name, uid), len(self.names))
         if found == len(self.names):
             self.names.append(name)

@@ -7,7 +7,7 @@ import numpy as np
 
 from slurm_bridge.cluster.columns import Mask, NodeColumns
 from slurm_bridge.families.vela.scene import Rows
-from slurm_bridge.hooks.base import Nodes, NodeSet
+from slurm_bridge.hooks.base import Nodes
 
 #: The ranking of one shape, best first, and how many pods it has.
 Ranked = tuple[Sequence[str], int]
@@ -18,7 +18,11 @@ def candidates(shapes: Sequence[Ranked], nodes: Nodes, most: int) -> tuple[Nodes
 
     A shape that has no further nodes keeps its last ones while others have some.
     """
-    parts = [_parts([name for name in ranked if name in nodes], pods, most) for ranked, pods in shapes]
+    parts: list[list[Nodes]] = []
+    for ranked, pods in shapes:
+        kept, size = [name for name in ranked if name in nodes], max(1, pods)
+        ends = range(0, min(len(kept), most * size), size)
+        parts.append([frozenset(kept[begin : begin + size]) for begin in ends])
     if not all(parts):
         return ()
     if len(parts) == 1:
@@ -57,13 +61,3 @@ def wanted(roomy: Mask, pods: int, most: int) -> int:
 def any_of(nodes: Nodes, pods: int, most: int) -> tuple[Nodes, ...]:
     """Candidates in place of forgotten ones, once all of them have been tried."""
     return candidates([(heapq.nsmallest(pods * most, nodes), pods)], nodes, most)
-
-
-def named(sets: Sequence[Nodes]) -> tuple[NodeSet, ...]:
-    """As the chain tries them."""
-    return tuple(NodeSet(nodes=nodes, name=f"candidate {number}") for number, nodes in enumerate(sets, 1))
-
-
-def _parts(ranked: Sequence[str], pods: int, most: int) -> list[Nodes]:
-    size = max(1, pods)
-    return [frozenset(ranked[begin : begin + size]) for begin in range(0, min(len(ranked), most * size), size)]

@@ -6,7 +6,8 @@
     no node, or no agent answered                   wait for the next try; ask when it is due, or something changed
     no node too often                               hold; ask when something changed, or at the slow resync
     decided                                         use it
-    used, and the chain had no node left of it      use it (the chain tells why) until it is due: as if no node
+    used, and the chain had no node left of it      use it (the chain tells why) until it is due: then all nodes
+    all nodes, and the chain had none left either   all nodes (the chain tells why) until it is due: as if no node
     used, and nothing was submitted for long        ask again, which costs no try
 
 Something changed: a node (the version of the snapshot), or an agent that had failed answers again. A workload that
@@ -54,6 +55,7 @@ class Follows(enum.Enum):
     WAIT = "wait"
     HOLD = "hold"
     USE = "use"
+    ALL = "all"
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
@@ -82,17 +84,14 @@ class Turn:
     due: float = 0.0
     #: Given to the chain in the pass that runs, or in one that came to nothing.
     handed: bool = False
+    #: The chain had no node left of the decision: it is given all nodes.
+    whole: bool = False
     #: Which nodes of the decision were preferred when the candidates were written: they stay while their job waits.
     roomy: Mask | None = None
 
     @property
     def decision(self) -> SamplingDecision | None:
-        """What was decided, if it was."""
         return self.outcome if isinstance(self.outcome, SamplingDecision) else None
-
-    def again(self, now: float, seen: Seen) -> bool:
-        """It is worth another try."""
-        return now >= self.due or (seen != self.seen and now >= self.soonest)
 
 
 @dataclasses.dataclass(slots=True)
@@ -121,7 +120,6 @@ class SamplingCase:
 
     @property
     def nodes(self) -> int:
-        """How many are kept."""
         return sum(len(decision.nodes) for decision in self.decisions)
 
     def follows(self, shape: str, now: float, seen: Seen) -> Follows:
@@ -131,14 +129,17 @@ class SamplingCase:
             return Follows.ASK
         if turn.outcome is None:
             return Follows.WAIT if now - turn.since < LOST_SECONDS else Follows.ASK
-        if self.parked or turn.decision is None or turn.handed:
-            return Follows.ASK if turn.again(now, seen) else self._held(turn)
-        stale = not self.placed and now - turn.since >= STALE_SECONDS
-        return Follows.ASK if stale else Follows.USE
-
-    def _held(self, turn: Turn) -> Follows:
-        """A sample of which nothing was left is given once more: the chain then tells why, and counts by reasons."""
-        return Follows.USE if turn.decision is not None and not self.parked else Follows.HOLD
+        due = now >= turn.due or (seen != turn.seen and now >= turn.soonest)
+        if self.parked or turn.decision is None:
+            return Follows.ASK if due else Follows.HOLD
+        # What was given in vain is given once more until it is due: the chain then tells why, and counts by reasons.
+        if turn.whole:
+            again = due and turn.handed
+        else:
+            again = not self.placed and not turn.handed and now - turn.since >= STALE_SECONDS
+        if again:
+            return Follows.ASK
+        return Follows.ALL if turn.whole or (turn.handed and due) else Follows.USE
 
     def in_vain(self, shape: str, now: float, seen: Seen, pace: Pace) -> bool:
         """Whether the sample that the chain had is a try in vain, and the last one: it is parked then."""
@@ -166,6 +167,12 @@ class SamplingCase:
         elif not isinstance(outcome, SamplingDecision):
             self.troubles += 1
             turn.due = now + pace.after(self.troubles)
+
+    def widened(self, shape: str) -> None:
+        """The chain had no node left of the sample, and gets all nodes from now on."""
+        turn = self.turns[shape]
+        if not turn.whole:
+            turn.whole, turn.handed = True, False
 
     def handed(self, shape: str, now: float, seen: Seen, pace: Pace) -> float:
         """The chain gets it: in how many seconds it is worth another try should no node be left of it."""
@@ -215,7 +222,6 @@ class Cases:
         return len(self._known)
 
     def get(self, workload: WorkloadKey) -> SamplingCase | None:
-        """What is known of it."""
         return self._known.get(workload)
 
     def of(self, workload: WorkloadKey) -> SamplingCase:

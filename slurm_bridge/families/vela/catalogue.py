@@ -1,16 +1,20 @@
-"""Plugins by the name under which configuration asks for them."""
+"""Filter and score plugins by the name under which configuration asks for them: those that ship, and a site's own."""
 
+import functools
 from collections.abc import Callable, Iterable, Mapping
 from typing import Annotated, Any
 
+import numpy as np
 import pydantic
 
+from slurm_bridge.cluster.columns import Mask, Whole
+from slurm_bridge.families.vela import extensions, scores
 from slurm_bridge.families.vela.plugins.battery import BatteryLevel
 from slurm_bridge.families.vela.plugins.fit import ResourcesFit
 from slurm_bridge.families.vela.plugins.geo import GeoLocation
 from slurm_bridge.families.vela.plugins.recency import LeastRecentlyUsed
 from slurm_bridge.families.vela.plugins.rules import NodeRules
-from slurm_bridge.families.vela.scene import FilterPlugin, Scorer
+from slurm_bridge.families.vela.scene import FilterPlugin, Rows, SamplingScene, ScorePlugin, Scorer
 
 #: A class with an attribute `Options` (a pydantic model) is made of these, one without of nothing.
 PLUGINS: Mapping[str, Callable[..., Any]] = {
@@ -65,14 +69,50 @@ def scorers(configured: Iterable[PluginOptions]) -> tuple[Scorer, ...]:
 
 def _build(one: PluginOptions, method: str, use: str) -> Any:
     """ValueError names the plugin that is not there, not of this use, or not to be configured so."""
-    allowed = [name for name, plugin in PLUGINS.items() if hasattr(plugin, method)]
-    if one.name not in allowed:
-        raise ValueError(f"plugin {one.name}: is not one that {use}; these are {', '.join(allowed)}")
-    builder = PLUGINS[one.name]
+    name, foreign = one.name, one.name not in PLUGINS
+    allowed = extensions.names(
+        extensions.PLUGINS, [known for known, plugin in PLUGINS.items() if hasattr(plugin, method)]
+    )
+    if name not in allowed:
+        raise ValueError(f"plugin {name}: is not one that {use}; these are {', '.join(allowed)}")
+    builder: Callable[..., Any] = extensions.find("plugin", extensions.PLUGINS, name, PLUGINS)
     model = getattr(builder, "Options", None)
     if model is None and one.args:
-        raise ValueError(f"plugin {one.name}: takes no args, and is given {', '.join(one.args)}")
-    return builder() if model is None else builder(model.model_validate(dict(one.args)))
+        raise ValueError(f"plugin {name}: takes no args, and is given {', '.join(one.args)}")
+    args = () if model is None else (model.model_validate(dict(one.args)),)
+    has = {method: 2, "rejects": None} if method == "fits" else {method: 2}
+    made = extensions.build("plugin", name, functools.partial(builder, *args), has)
+    if not foreign:
+        return made
+    return ForeignFilter(name, made) if method == "fits" else ForeignScore(name, made)
+
+
+class ForeignFilter:
+    """A filter plugin of a site, whose answers are checked."""
+
+    def __init__(self, name: str, plugin: FilterPlugin) -> None:
+        self._name, self._plugin = name, plugin
+        self.rejects = str(plugin.rejects)
+
+    def fits(self, scene: SamplingScene, rows: Rows) -> Mask:
+        answer = np.asarray(self._plugin.fits(scene, rows))
+        if answer.shape != rows.shape or answer.dtype != np.bool_:
+            raise ValueError(f"plugin {self._name}: fits has to answer one truth value for each of {len(rows)} nodes")
+        return answer
+
+
+class ForeignScore:
+    """A score plugin of a site, likewise."""
+
+    def __init__(self, name: str, plugin: ScorePlugin) -> None:
+        self._name, self._plugin = name, plugin
+
+    def score(self, scene: SamplingScene, rows: Rows) -> Whole:
+        answer = np.asarray(self._plugin.score(scene, rows))
+        if answer.shape != rows.shape or (len(rows) and not 0 <= answer.min() <= answer.max() <= scores.HIGHEST):
+            said = f"a number from 0 to {scores.HIGHEST} for each of {len(rows)} nodes"
+            raise ValueError(f"plugin {self._name}: score has to answer {said}")
+        return answer.astype(np.int64)
 
 
 USUAL_FILTERS = (Filter(name="NodeRules"), Filter(name="ResourcesFit"))

@@ -11,6 +11,7 @@ WORDS: Final[Mapping[str, str]] = {
     "agents-failed": "agents that were asked and did not answer, or not in time",
     "agents-unavailable": "samples for which no agent answered",
     "unschedulable": "samples without a node of use",
+    "found-by-last-look": "samples without a node of use, for which a look at all nodes found one",
     "parked": "workloads whose retries were used up",
     "dropped-unknown": "nodes that an agent named and this cluster does not have",
     "dropped-not-in-slurm": "nodes that an agent named and Slurm does not know",

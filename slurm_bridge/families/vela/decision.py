@@ -12,17 +12,18 @@ from typing import ClassVar, TypeGuard
 import numpy as np
 from numpy.typing import NDArray
 
-from slurm_bridge.cluster.columns import Mask, NodeColumns, Whole
+from slurm_bridge.cluster.columns import Mask, NodeColumns, Numbers, Whole
 from slurm_bridge.cluster.columns.members import NodeRows
 from slurm_bridge.families.vela import catalogue, dice, samples, scores
 from slurm_bridge.families.vela.book import Book
+from slurm_bridge.families.vela.catalogue import Filter
 from slurm_bridge.families.vela.joint_filter import Sift
-from slurm_bridge.families.vela.options import DecisionOptions
+from slurm_bridge.families.vela.options import DecisionOptions, PipelineOptions
 from slurm_bridge.families.vela.samples import Picked
 from slurm_bridge.families.vela.scene import Rows, SamplingScene
 from slurm_bridge.families.vela.scores import Weighted
 from slurm_bridge.families.vela.smart import Merged
-from slurm_bridge.model.slurmnode import SlurmNode
+from slurm_bridge.hooks.base import Scores, Tiers
 
 UNKNOWN_HERE = "not a node of this cluster"
 UNKNOWN_TO_SLURM = "not known to Slurm"
@@ -38,6 +39,11 @@ DROPPED: Mapping[str, str] = {
 }
 
 _FOREIGN = -1
+
+#: Candidates are tried as they are, and not in tiers of their own.
+_WHOLE = Tiers(count=1)
+#: Nothing was decided.
+UNRATED = Scores(nodes={}, tiers=_WHOLE)
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -78,6 +84,21 @@ class SamplingDecision:
         return self.uids[int(found[0])] if len(found) else ""
 
 
+def rated(columns: NodeColumns, decisions: Sequence[SamplingDecision]) -> Scores:
+    """As the chain hears them: of a node that several decisions have, the highest; computed at the first use."""
+
+    def values() -> tuple[Whole, Mask]:
+        found, mask = np.zeros(len(columns), np.int64), np.zeros(len(columns), np.bool_)
+        for decision in decisions:
+            rows = decision.rows_in(columns)
+            rows, final = rows[rows >= 0], decision.scores[rows >= 0]
+            found[rows] = np.where(mask[rows], np.maximum(found[rows], final), final)
+            mask[rows] = True
+        return found, mask
+
+    return Scores(nodes=Numbers(columns, values), tiers=_WHOLE)
+
+
 class InPartition:
     """Agents do not know which partition is the job's."""
 
@@ -91,13 +112,19 @@ class InPartition:
         return scene.nodes.present if scene.inside is None else scene.inside
 
 
+def every_filter(options: DecisionOptions, sampling: PipelineOptions) -> tuple[Filter, ...]:
+    """Those of the decision and those of sampling in this process, each once."""
+    return (*options.filters, *(one for one in sampling.filters if one not in options.filters))
+
+
 class Decider:
     """The plugins of the decision; used from several threads."""
 
-    def __init__(self, options: DecisionOptions) -> None:
-        self._filters = (InPartition(), *catalogue.filters(options.filters))
+    def __init__(self, options: DecisionOptions, sampling: PipelineOptions) -> None:
         self._scorers = catalogue.scorers(options.scores)
-        self._sift = Sift(self._filters)
+        self._sift = Sift((InPartition(), *catalogue.filters(options.filters)))
+        #: All that a node has to pass here.
+        self._filters = (InPartition(), *catalogue.filters(every_filter(options, sampling)))
         self._book = Book()
 
     def decide(self, merged: Merged, scene: SamplingScene) -> SamplingDecision:
@@ -151,7 +178,7 @@ def _resolved(merged: Merged, nodes: NodeColumns) -> tuple[Rows, NDArray[np.intp
 
     if not _here(merged.nodes, nodes):
         drop(rows == _FOREIGN, UNKNOWN_HERE)
-    known = nodes.of_slurm("vela in slurm", _in_slurm)[rows]
+    known = nodes.of_slurm("vela in slurm", lambda slurm: int(slurm is not None))[rows]
     if not known.all():
         drop(known == 0, UNKNOWN_TO_SLURM)
     uids = merged.uids
@@ -182,7 +209,3 @@ def _others(said: Sequence[str], places: NDArray[np.intp], here: Picked) -> Mask
         return differ
     there = (said[place] for place in places.tolist())
     return np.array([bool(one) and one != other for one, other in zip(there, here, strict=True)], np.bool_)
-
-
-def _in_slurm(slurm: SlurmNode | None) -> int:
-    return int(slurm is not None)

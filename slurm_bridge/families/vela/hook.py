@@ -15,14 +15,13 @@ from collections.abc import Mapping, Sequence
 from typing import ClassVar
 
 from slurm_bridge.cluster.room import NodeRooms
-from slurm_bridge.families.vela import candidates, commit, conflict, finals, note, sample_order, smart
+from slurm_bridge.families.vela import candidates, commit, conflict, decision, note, sample_order, samplers, smart
 from slurm_bridge.families.vela.agents import Patience
 from slurm_bridge.families.vela.cases import Cases, Follows, Pace, SamplingCase, Seen, Turn
 from slurm_bridge.families.vela.counts import HOOK
 from slurm_bridge.families.vela.decision import SamplingDecision
 from slurm_bridge.families.vela.office import AgentsUnavailable, Outcome, SamplingQuestion, SamplingService
 from slurm_bridge.families.vela.options import VelaOptions
-from slurm_bridge.families.vela.samplers import LocalNodesSampler, RemoteNodesSampler, SampleNodesPlugin
 from slurm_bridge.hooks.base import (
     GO,
     Admit,
@@ -30,6 +29,7 @@ from slurm_bridge.hooks.base import (
     Deny,
     Mode,
     Nodes,
+    NodeSet,
     Rank,
     Sample,
     Scores,
@@ -57,7 +57,10 @@ class Vela:
         self.emit = options.emit
         self._options = options
         self._services = services
-        self._sort = sample_order.SORTS[options.sort[0]]()
+        self._sort = sample_order.sort(options.sort[0])
+        if options.emit != "none":
+            # Without it the phase is left to another hook.
+            self.order = self._rank
         self._cases = Cases()
         self._pace = Pace(
             max_retries=options.max_retries,
@@ -65,23 +68,25 @@ class Vela:
             most_seconds=options.max_backoff_seconds,
         )
         self._patience = Patience(options.failures, options.pause_seconds, self._came_back)
-        self._sampler = self._made_sampler()
+        self._sampler = samplers.sampler(options, services, self._patience)
         self._office = SamplingService(options, services, self._sampler, self._told)
         self._numbers = itertools.count(1)
         #: The number of the question that a pass asks just now; the lock of the cases protects it.
         self._asking: int | None = None
+        #: What the decision does not compare the conflict check does not compare either.
+        self._ignored = frozenset[str]().union(
+            *(one.args.get("ignored_resources", ()) for one in options.decision.filters)
+        )
         self._emitter = Emitter()
         self._rooms = NodeRooms()
 
     def close(self) -> None:
-        """Let all threads end."""
         self._office.close()
 
     def forget(self, workload: WorkloadKey) -> None:
-        """No pod of it waits any more."""
         self._cases.forget(workload)
 
-    def order(self, workload: Workload) -> Rank:
+    def _rank(self, workload: Workload) -> Rank:
         return Rank(key=self._sort.key(workload.priority, workload.created))
 
     def sample(self, session: Session, ask: Ask, nodes: Nodes) -> Sample | Wait:
@@ -94,20 +99,22 @@ class Vela:
                 turn = case.turns.get(_shape(ask))
                 if turn is None or turn.decision is None:
                     return Sample(nodes=nodes, note="nothing was sampled yet: all nodes are looked at")
+                if turn.whole:
+                    return Sample(nodes=nodes, note=note.WIDENED)
                 return Sample(nodes=case.sampled(session.columns), note=note.sampled(turn.decision))
-            return self._sample(session, case, ask)
+            return self._sample(session, case, ask, nodes)
 
     def score(self, session: Session, ask: Ask, _nodes: Nodes) -> Scores:
         """Of several shapes that can use a node the one to which it is worth most counts."""
         case = self._cases.get(ask.workload.root.key)
         if case is None:
-            return finals.UNRATED
+            return decision.UNRATED
         with self._cases.lock:
             if session.mode is Mode.REAL:
                 case.reached()
             turns = [case.turns.get(pod.uid) for pod, _ in _shapes(ask)]
             decisions = [one for turn in turns if turn is not None and (one := turn.decision) is not None]
-        return finals.rated(session.columns, decisions)
+        return decision.rated(session.columns, decisions)
 
     def subset(self, session: Session, ask: Ask, _tasks: tuple[Pod, ...], nodes: Nodes) -> Subsets:
         case = self._cases.of(ask.workload.root.key)
@@ -115,14 +122,17 @@ class Vela:
             sets = self._candidates(session, case, ask, nodes)
             if session.mode is Mode.REAL:
                 case.candidates = sets
-        return Subsets(sets=candidates.named(sets)) if sets else Subsets(relevant=False)
+        if not sets:
+            return Subsets(relevant=False)
+        return Subsets(sets=tuple(NodeSet(nodes=one, name=f"candidate {place}") for place, one in enumerate(sets, 1)))
 
     def verify(self, session: Session, workload: Workload, nodes: Mapping[str, str]) -> Admit | Deny:
         case = self._cases.get(workload.root.key)
         allocated = frozenset(nodes.values())
         with self._cases.lock:
-            uids = {name: _uid(case, name) for name in allocated} if case is not None else {}
-        wrong = conflict.conflicts(workload.pods, nodes, session.snapshot, uids)
+            last_first = case.decisions[::-1] if case is not None else []
+            uids = {name: next(filter(None, (one.uid_of(name) for one in last_first)), "") for name in allocated}
+        wrong = conflict.conflicts(workload.pods, nodes, session.snapshot, uids, self._ignored)
         if not wrong:
             self._count_bound(case, allocated)
             return GO
@@ -133,27 +143,28 @@ class Vela:
         told = "; ".join(f"{name}: {problem}" for name, problem in sorted(wrong.items()))
         return Deny(nodes=frozenset(wrong), message=f"nodes that Slurm allocated cannot be used: {told}")
 
-    def _sample(self, session: Session, case: SamplingCase, ask: Ask) -> Sample | Wait:
+    def _sample(self, session: Session, case: SamplingCase, ask: Ask, nodes: Nodes) -> Sample | Wait:
         shape, now, seen = _shape(ask), session.now, (session.snapshot.version, self._patience.version)
         case.placed = session.placed
         follows = case.follows(shape, now, seen)
-        if follows is Follows.ASK and not self._parks(case, ask, now, seen):
+        if follows is Follows.ASK and case.in_vain(shape, now, seen, self._pace):
+            # What the chain had of it was in vain, and it was the last try.
+            self._services.counters.happened(HOOK, "parked")
+            follows = case.follows(shape, now, seen)
+        elif follows is Follows.ASK:
             if not self._ask(session, case, ask, seen):
                 return note.crowded()
             follows = case.follows(shape, now, seen)
         turn = case.turns[shape]
+        if follows is Follows.ALL:
+            case.widened(shape)
+            again = case.handed(shape, now, seen, self._pace)
+            return Sample(nodes=nodes, note=note.WIDENED, retry_after=again)
         if follows is Follows.USE and (decision := turn.decision) is not None:
             again = case.handed(shape, now, seen, self._pace)
             return Sample(nodes=case.sampled(session.columns), note=note.sampled(decision), retry_after=again)
         case.withdrawn()
         return note.waiting(case, turn, now, self._pace)
-
-    def _parks(self, case: SamplingCase, ask: Ask, now: float, seen: Seen) -> bool:
-        """What the chain had of it was in vain, and it was the last try."""
-        parked = case.in_vain(_shape(ask), now, seen, self._pace)
-        if parked:
-            self._services.counters.happened(HOOK, "parked")
-        return parked
 
     def _ask(self, session: Session, case: SamplingCase, ask: Ask, seen: Seen) -> bool:
         workload = ask.workload
@@ -168,20 +179,17 @@ class Vela:
         )
         before = case.turns.get(_shape(ask))
         case.asked(_shape(ask), question.number, session.now, seen)
-        if self._asked(question):
-            return True
+        # An answer that comes at once wakes no workload; one from another thread waits until the number is forgotten.
+        self._asking = question.number
+        try:
+            if self._office.ask(question):
+                return True
+        finally:
+            self._asking = None
         del case.turns[_shape(ask)]
         if before is not None:
             case.turns[_shape(ask)] = before
         return False
-
-    def _asked(self, question: SamplingQuestion) -> bool:
-        """An answer that comes at once wakes no workload; one from another thread waits until this returns."""
-        self._asking = question.number
-        try:
-            return self._office.ask(question)
-        finally:
-            self._asking = None
 
     def _told(self, question: SamplingQuestion, outcome: Outcome) -> None:
         """From any thread. An answer to an older question than the last one is not looked at."""
@@ -198,13 +206,10 @@ class Vela:
             return
         case.told(shape, outcome, self._services.clock.wall(), self._pace)
         self._cases.kept(len(outcome.nodes) if isinstance(outcome, SamplingDecision) else 0)
-        self._count(outcome, parked=case.parked)
-
-    def _count(self, outcome: Outcome, *, parked: bool) -> None:
         if not isinstance(outcome, SamplingDecision):
             what = "agents-unavailable" if isinstance(outcome, AgentsUnavailable) else "unschedulable"
             self._services.counters.happened(HOOK, what)
-        if parked:
+        if case.parked:
             self._services.counters.happened(HOOK, "parked")
 
     def _count_bound(self, case: SamplingCase | None, allocated: Nodes) -> None:
@@ -258,11 +263,6 @@ class Vela:
         for workload in self._cases.waiting(lambda case: case.parked or case.troubles > 0):
             self._services.wake(workload)
 
-    def _made_sampler(self) -> SampleNodesPlugin:
-        if self._options.sample_nodes == ("LocalNodesSampler",):
-            return LocalNodesSampler(self._options, self._services)
-        return RemoteNodesSampler(self._options, self._services, self._patience)
-
 
 def _shapes(ask: Ask) -> list[Shaped]:
     shapes = [(shape.pods[0], len(shape.pods)) for shape in ask.shapes]
@@ -272,8 +272,3 @@ def _shapes(ask: Ask) -> list[Shaped]:
 def _shape(ask: Ask) -> str:
     """The pod that stands for the shape that is asked about."""
     return ask.workload.lead.uid
-
-
-def _uid(case: SamplingCase, name: str) -> str:
-    """The uid under which a node was sampled last; "" where it is not known."""
-    return next(filter(None, (decision.uid_of(name) for decision in reversed(case.decisions))), "")

@@ -28,6 +28,11 @@ class Sieve:
         mask = self._mask()
         return rows[self.places(rows)] if self._others or mask is None else rows[mask[rows]]
 
+    def known(self, rows: Rows) -> Mask:
+        """Which of these nodes pass the filters that know it of all nodes at once."""
+        mask = self._mask()
+        return np.ones(len(rows), np.bool_) if mask is None else mask[rows]
+
     def places(self, rows: Rows) -> NDArray[np.intp]:
         """Which of these nodes pass all filters, by their places, in order."""
         mask = self._mask()

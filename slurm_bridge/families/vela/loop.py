@@ -2,15 +2,13 @@
 
 import dataclasses
 import enum
+import math
 from collections.abc import Callable
 
 import numpy as np
 
 from slurm_bridge.families.vela import dice
 from slurm_bridge.families.vela.dice import Places
-
-#: How often at most a strategy is asked for one sample.
-MAX_ROUNDS = 4
 
 NOTHING_LEFT = "no candidates left after Filter plugins"
 
@@ -41,18 +39,19 @@ def collect(
     keep: Callable[[Places], Places],
     size: int,
     *,
-    max_rounds: int = MAX_ROUNDS,
+    max_rounds: int | None = None,
     repeats: bool = True,
     expired: Callable[[], bool] = lambda: False,
 ) -> Collected:
-    """So many places that pass, as far as the rounds and the time go; there is always one round.
+    """So many places that pass, as far as the time goes; there is always one round.
 
-    `repeats`: one draw may give a place more than once. A strategy or a filter that raises (which is no rejection) ends
-    it at once, and nothing of it is kept.
+    `max_rounds`: not more rounds than that, None: as many as it takes. `repeats`: one draw may give a place more than
+    once. A strategy or a filter that raises (which is no rejection) ends it at once, and nothing of it is kept.
     """
+    most = math.inf if max_rounds is None else max_rounds
     asked: list[int] = []
     found, number = _NONE, 0
-    while number < size and len(asked) < max_rounds and not (asked and expired()):
+    while number < size and len(asked) < most and not (asked and expired()):
         missing = size - number
         asked.append(missing)
         try:

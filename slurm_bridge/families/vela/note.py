@@ -10,6 +10,9 @@ SAMPLING = "Sampling"
 UNSCHEDULABLE = "Unschedulable"
 UNAVAILABLE = "AgentsUnavailable"
 
+#: For operators: the chain had no node left of a sample.
+WIDENED = "nothing is left of the sample: all nodes are looked at"
+
 #: A pass looks again by itself should an answer be lost.
 LOOK_AGAIN_SECONDS = 15.0
 #: The sampling queue has no room: it empties quickly.
@@ -20,7 +23,8 @@ def waiting(case: SamplingCase, turn: Turn, now: float, pace: Pace) -> Wait:
     """Why a pass ends here."""
     if turn.outcome is None:
         return Wait(reason=SAMPLING, message="nodes are being sampled for it", retry_after=LOOK_AGAIN_SECONDS)
-    why, after = _why(turn), max(0.0, turn.due - now)
+    why = "no node that was sampled can take it" if isinstance(turn.outcome, SamplingDecision) else turn.outcome.message
+    after = max(0.0, turn.due - now)
     if case.parked:
         text = f"{why}; it was tried {pace.max_retries + 1} times, and is tried again when nodes or agents change"
         return Wait(reason=commit.FAILED, message=text, retry_after=after, warning=True)
@@ -31,7 +35,6 @@ def waiting(case: SamplingCase, turn: Turn, now: float, pace: Pace) -> Wait:
 
 
 def crowded() -> Wait:
-    """There is no room in the sampling queue."""
     return Wait(reason=SAMPLING, message="too many pods wait to be sampled", retry_after=CROWDED_SECONDS)
 
 
@@ -41,9 +44,3 @@ def sampled(decision: SamplingDecision) -> str:
     parts += [f"agent {name} is left out: {why}" for name, why in decision.failed.items()]
     parts += [f"{number} nodes were {reason}" for reason, number in decision.dropped.items()]
     return "; ".join(parts)
-
-
-def _why(turn: Turn) -> str:
-    if isinstance(turn.outcome, SamplingDecision) or turn.outcome is None:
-        return "no node that was sampled can take it"
-    return turn.outcome.message

@@ -8,14 +8,16 @@ ask ─► sampling queue ─► sampler pool ─► decision queue ─► decis
 import contextlib
 import dataclasses
 import itertools
+import random
 from collections.abc import Callable, Iterator, Mapping
 
 from slurm_bridge.families.shared.inline import InlineBudget
 from slurm_bridge.families.shared.worker_pool import KeyedWorkerPool
-from slurm_bridge.families.vela import loop, sample_order
+from slurm_bridge.families.vela import loop, sample_order, smart
 from slurm_bridge.families.vela.counts import HOOK
-from slurm_bridge.families.vela.decision import DROPPED, Decider, SamplingDecision
+from slurm_bridge.families.vela.decision import DROPPED, Decider, SamplingDecision, every_filter
 from slurm_bridge.families.vela.options import VelaOptions
+from slurm_bridge.families.vela.pipeline import Agent
 from slurm_bridge.families.vela.queue import Empty, Entry, SamplingQueue
 from slurm_bridge.families.vela.sample_order import Moment
 from slurm_bridge.families.vela.samplers import SampleNodesPlugin
@@ -29,6 +31,12 @@ from slurm_bridge.model.pod import Pod
 
 #: At most so many pods wait to be sampled; others are looked at again later.
 MOST_WAITING = 100_000
+
+#: The last look, as an agent; no configured one can have this name.
+EVERYWHERE = "all nodes here"
+_ANY = "random"
+#: It ends when all nodes were looked at, which takes much less.
+_LOOK_MS = 60_000
 
 #: Of nodes that no filter here rejects.
 NOT_SAMPLED = "could take it, and were not sampled or not offered"
@@ -48,6 +56,11 @@ class SamplingQuestion:
     nodes_bp: int
     number: int
     partition: str | None = None
+
+    @property
+    def request(self) -> SamplingRequest:
+        """For agents."""
+        return SamplingRequest(pod=self.pod, nodes_bp=self.nodes_bp, partition=self.partition or "")
 
     @property
     def key(self) -> str:
@@ -80,9 +93,10 @@ class SamplingService:
         self._services = services
         self._sampler = sampler
         self._told = told
-        self._decider = Decider(options.decision)
+        self._decider = Decider(options.decision, options.sampling)
+        self._everywhere = _everywhere(options, services)
         self._emitter = Emitter()
-        self._queue: SamplingQueue[SamplingQuestion] = SamplingQueue(sample_order.SORTS[options.sort[0]]())
+        self._queue: SamplingQueue[SamplingQuestion] = SamplingQueue(sample_order.sort(options.sort[0]))
         self._samplers = KeyedWorkerPool("vela-sampler", services, workers=options.sampling_at_once, most=MOST_WAITING)
         self._deciders = KeyedWorkerPool(
             "vela-decision", services, workers=options.decision.pipelines, most=options.decision.queue
@@ -93,7 +107,9 @@ class SamplingService:
     def ask(self, question: SamplingQuestion) -> bool:
         """Let it wait for its turn, when no thread has time for it at once; False when there is no room."""
         number = str(next(self._numbers))
-        if self._runs_inline and self._samplers.run_inline(number, lambda: self._sampled_here(question)):
+        # The calling thread has the sample sooner if it draws it itself, and takes no other pod's turn.
+        inline = self._sampler.near and not self._queue and self._inline.pays
+        if inline and self._samplers.run_inline(number, lambda: self._sampled_here(question)):
             return True
         entry = Entry(key=question.key, priority=question.priority, created=question.created, item=question)
         if len(self._queue) >= MOST_WAITING:
@@ -102,14 +118,9 @@ class SamplingService:
         # A piece of work samples the pod that is first by then, not necessarily the one that it was made for.
         return self._samplers.submit(number, self._sample_first)
 
-    @property
-    def _runs_inline(self) -> bool:
-        """The calling thread has the sample sooner if it draws it itself, and takes no other pod's turn."""
-        return self._sampler.near and not self._queue and self._inline.pays
-
     def _sampled_here(self, question: SamplingQuestion) -> None:
         with self._inline.measured(), self._guarded(question):
-            merged = self._sampler.sample(SamplingRequest(pod=question.pod, nodes_bp=question.nodes_bp))
+            merged = self._sampler.sample(question.request)
             self._count("sampled")
             self._count("agents-failed", len(merged.failed))
             for name, why in merged.failed.items():
@@ -117,9 +128,9 @@ class SamplingService:
             if not merged.answered:
                 self._told(question, AgentsUnavailable(message=f"no agent answered: {_failures(merged.failed)}"))
             elif not merged.nodes:
-                self._told(question, Nowhere(message=self._nothing(question, merged)))
+                self._told(question, self._looked(question) or Nowhere(message=self._nothing(question, merged)))
             else:
-                self._hand_on(str(question.number), lambda: self._decide(question, merged))
+                self._hand_on(question, merged)
 
     def close(self) -> None:
         """No answer is reported from now on."""
@@ -137,24 +148,42 @@ class SamplingService:
         if entry is not None:
             self._sampled_here(entry.item)
 
-    def _hand_on(self, key: str, decide: Callable[[], None]) -> None:
+    def _hand_on(self, question: SamplingQuestion, merged: Merged) -> None:
         """To a decision pipeline: to one that is idle in this very thread, else to the first that will be.
 
         Where even the decision queue is full the sampler decides itself, and takes no other pod meanwhile.
         """
+        key = str(question.number)
+
+        def decide() -> None:
+            with self._guarded(question):
+                self._told(question, self._decided(question, merged))
+
         if not self._deciders.run_inline(key, decide) and not self._deciders.submit(key, decide):
             decide()
-
-    def _decide(self, question: SamplingQuestion, merged: Merged) -> None:
-        with self._guarded(question):
-            self._told(question, self._decided(question, merged))
 
     def _decided(self, question: SamplingQuestion, merged: Merged) -> Outcome:
         decision = self._decider.decide(merged, self._scene(question))
         for reason, number in decision.dropped.items():
             self._count(DROPPED[reason], number)
             self._services.log.info(f"{number} nodes that agents named were dropped: {reason}")
-        return decision if decision.nodes else Nowhere(message=_useless(decision))
+        if decision.nodes:
+            return decision
+        if found := self._looked(question):
+            return found
+        parts = [f"{number} were {reason}" for reason, number in decision.dropped.items()]
+        if kept := decision.sampled - sum(decision.dropped.values()):
+            parts.append(f"{kept} cannot take the pod")
+        return Nowhere(message=f"none of {decision.sampled} sampled nodes is left: {', '.join(parts)}")
+
+    def _looked(self, question: SamplingQuestion) -> SamplingDecision | None:
+        """Before it is said that there is no node, all nodes here are looked at; None where there is none indeed."""
+        merged = smart.merge({EVERYWHERE: self._everywhere.sample(question.request, _ANY)})
+        if not merged.nodes:
+            return None
+        decision = self._decider.decide(merged, self._scene(question))
+        self._count("found-by-last-look", bool(decision.nodes))
+        return decision if decision.nodes else None
 
     def _nothing(self, question: SamplingQuestion, merged: Merged) -> str:
         """Agents do not say why: what the filters of the decision say of all nodes here is the nearest there is."""
@@ -186,12 +215,20 @@ class SamplingService:
             self._services.counters.happened(HOOK, what, amount)
 
 
+def _everywhere(options: VelaOptions, services: HookServices) -> Agent:
+    """All nodes that this daemon sees are its shard, and it looks until it has found enough or has seen all of them."""
+    pipelines = options.sampling.model_copy(
+        update={
+            "filters": every_filter(options.decision, options.sampling),
+            "strategies": (_ANY,),
+            "parallel_sampling_pipelines": options.sampling_at_once + options.decision.pipelines,
+            "max_rounds": None,
+            "timeout_ms": _LOOK_MS,
+        }
+    )
+    own = random.Random(services.dice.getrandbits(64))  # noqa: S311 - no secret
+    return Agent(EVERYWHERE, services.snapshot, clock=services.clock, options=pipelines, dice=own)
+
+
 def _failures(failed: Mapping[str, str]) -> str:
     return "; ".join(f"agent {name}: {why}" for name, why in failed.items())
-
-
-def _useless(decision: SamplingDecision) -> str:
-    dropped = [f"{number} were {reason}" for reason, number in decision.dropped.items()]
-    kept = decision.sampled - sum(decision.dropped.values())
-    told = [*dropped, *([f"{kept} cannot take the pod"] if kept else [])]
-    return f"none of {decision.sampled} sampled nodes is left: {', '.join(told)}"

@@ -5,7 +5,7 @@ from typing import Annotated, Any, Literal, Self
 import pydantic
 from pydantic import Field
 
-from slurm_bridge.families.vela import commit, loop, sample_order, smart, strategies
+from slurm_bridge.families.vela import commit, extensions, sample_order, smart, strategies
 from slurm_bridge.families.vela.catalogue import USUAL_FILTERS, USUAL_SCORES, Filter, Score
 from slurm_bridge.families.vela.samples import USUAL_NODES_BP
 from slurm_bridge.model import selectors
@@ -28,9 +28,15 @@ class PipelineOptions(pydantic.BaseModel, frozen=True, extra="forbid"):
     parallel_sampling_pipelines: Count = Field(
         default=10, description="requests at once; further ones wait for an idle one"
     )
-    wait_seconds: Seconds = Field(default=5.0, description="how long a request waits for an idle pipeline")
-    max_rounds: Annotated[int, Field(ge=1, le=100)] = Field(
-        default=loop.MAX_ROUNDS, description="how often the strategy is asked for one sample"
+    wait_seconds: Seconds = Field(
+        default=1.0,
+        description="how long a request waits for an idle pipeline, and never longer than half of the time that the "
+        "caller has",
+    )
+    max_rounds: Annotated[int, Field(ge=1, le=100)] | None = Field(
+        default=None,
+        description="how often the strategy is asked for one sample at most; unset: until it is complete, or "
+        "timeout_ms has passed",
     )
     timeout_ms: Annotated[int, Field(ge=1, le=60_000)] = Field(
         default=500, description="after this time no further round begins; what was found is the answer"
@@ -92,10 +98,13 @@ class DecisionOptions(pydantic.BaseModel, frozen=True, extra="forbid"):
 class VelaOptions(pydantic.BaseModel, frozen=True, extra="forbid"):
     """Sampling, decision and commit."""
 
-    sort: tuple[str, ...] = Field(default=("PrioritySort",), description="the sort plugin: PrioritySort or AgeSort")
+    sort: tuple[str, ...] = Field(
+        default=("PrioritySort",), description="the sort plugin: PrioritySort, AgeSort, or one of a package"
+    )
     sample_nodes: tuple[str, ...] = Field(
         default=("RemoteNodesSampler",),
-        description="the sampling plugin: RemoteNodesSampler asks agents, LocalNodesSampler the snapshot itself",
+        description="the sampling plugin: RemoteNodesSampler asks agents, LocalNodesSampler the snapshot itself; or "
+        "one of a package",
     )
     emit: Literal["order", "none"] = Field(
         default="order", description="whether the sort plugin orders the submissions too"
@@ -147,12 +156,14 @@ class VelaOptions(pydantic.BaseModel, frozen=True, extra="forbid"):
     @pydantic.field_validator("sort")
     @classmethod
     def _one_sort(cls, names: tuple[str, ...]) -> tuple[str, ...]:
-        return (sample_order.only("sort", names, sample_order.SORTS),)
+        name = sample_order.only("sort", names, extensions.names(extensions.SORTS, sample_order.SORTS))
+        sample_order.sort(name)
+        return (name,)
 
     @pydantic.field_validator("sample_nodes")
     @classmethod
     def _one_sampler(cls, names: tuple[str, ...]) -> tuple[str, ...]:
-        return (sample_order.only("sample_nodes", names, dict.fromkeys(SAMPLERS)),)
+        return (sample_order.only("sample_nodes", names, extensions.names(extensions.SAMPLERS, SAMPLERS)),)
 
     @pydantic.model_validator(mode="after")
     def _consistent(self) -> Self:

@@ -8,20 +8,28 @@ The same class samples in the daemon and in the service of its own: `Agent.sampl
 import random
 from collections.abc import Callable
 
+import numpy as np
+
 from slurm_bridge import ports
+from slurm_bridge.cluster import selection
 from slurm_bridge.cluster.columns import NodeColumns, Whole
+from slurm_bridge.cluster.facts import NodeFacts
 from slurm_bridge.cluster.snapshot import ClusterSnapshot
 from slurm_bridge.families.vela import catalogue, loop, samples, smart, strategies
 from slurm_bridge.families.vela import scores as scoring
+from slurm_bridge.families.vela.dice import Places
 from slurm_bridge.families.vela.idle import Idle
 from slurm_bridge.families.vela.joint_filter import Sift
 from slurm_bridge.families.vela.loop import Collected, LoopStatus
 from slurm_bridge.families.vela.options import PipelineOptions, ShardOptions
 from slurm_bridge.families.vela.samples import SamplingRequest, SamplingResponse
-from slurm_bridge.families.vela.scene import Rows, SamplingScene, SceneCache
+from slurm_bridge.families.vela.scene import Rows, SamplingScene, SceneCache, inside
 from slurm_bridge.families.vela.scores import Weighted
-from slurm_bridge.families.vela.shard import Shard, alike
-from slurm_bridge.families.vela.strategies import Shared
+from slurm_bridge.families.vela.strategies import Draw, Shared
+from slurm_bridge.hooks import emitter
+from slurm_bridge.model import selectors
+
+ZONE = "topology.kubernetes.io/zone"
 
 
 class NotSampled(Exception):
@@ -40,48 +48,70 @@ class PipelineFailed(NotSampled):
     """A strategy or a plugin raised."""
 
 
+def alike(one: NodeFacts, other: NodeFacts) -> bool:
+    """A shard has both or none of them."""
+    there, here = one.slurm, other.slurm
+    if one.node is not other.node or (there is None) is not (here is None):
+        return False
+    return there is None or here is None or there.partitions == here.partitions
+
+
+class Shard:
+    """The nodes that meet all that is configured."""
+
+    def __init__(self, options: ShardOptions) -> None:
+        self._partition = options.partition
+        self._wanted = selectors.parse(options.selector)
+        self._zone = options.zone
+
+    def rows(self, nodes: NodeColumns) -> Rows:
+        """Where they are, in the order of the columns."""
+        found = selection.all_met(nodes, self._wanted)
+        if self._zone:
+            found = found & nodes.label(ZONE).among((self._zone,))
+        if self._partition:
+            found = found & inside(nodes, (self._partition,))
+        return np.flatnonzero(found)
+
+
 class Pipeline:
     """One set of plugins, used for one request at a time."""
 
     def __init__(self, options: PipelineOptions, clock: ports.Clock) -> None:
         self._sift = Sift(catalogue.filters(options.filters))
-        self._scorers = catalogue.scorers(options.scores)
+        self.scorers = catalogue.scorers(options.scores)
         self._max_rounds = options.max_rounds
         self._timeout = options.timeout_ms / 1000
         self._clock = clock
 
-    @property
-    def plugins(self) -> int:
-        """How many of them score."""
-        return len(self._scorers)
+    def collect(
+        self, scene: SamplingScene, shard: Rows, strategy: Shared, size: int, most: float | None = None
+    ) -> Collected:
+        """The rows of so many of these nodes that pass, as far as the time goes; none of them is looked at twice."""
+        seconds = self._timeout if most is None else min(self._timeout, most)
+        until, sieve = self._clock.now() + seconds, self._sift.of(scene)
+        # Where there is every row places are rows.
+        whole = len(shard) == len(scene.nodes)
 
-    def collect(self, scene: SamplingScene, shard: Rows, strategy: Shared, size: int) -> Collected:
-        """The rows of so many nodes of the shard that pass, as far as rounds and time go."""
-        until, every, sieve = self._clock.now() + self._timeout, False, self._sift.of(scene)
-        total, whole = len(shard), len(shard) == len(scene.nodes)
+        def useful(places: Places) -> Places:
+            """What a filter of all nodes rejects anyway is not drawn."""
+            return places[sieve.known(places if whole else shard[places])]
 
-        def draw(missing: int) -> Rows:
-            nonlocal every
-            places = strategy.sample(total, missing)
-            every = len(places) == total
-            # Where there is every row places are rows.
-            return places if whole else shard[places]
-
+        draw = Draw(strategy, len(shard), useful)
         return loop.collect(
-            draw,
+            lambda missing: draw.next(missing) if whole else shard[draw.next(missing)],
             sieve.kept,
             size,
             max_rounds=self._max_rounds,
             repeats=strategy.repeats,
-            # After the whole shard there is nothing new to draw.
-            expired=lambda: every or self._clock.now() >= until,
+            expired=lambda: draw.done or self._clock.now() >= until,
         )
 
     def scores(self, scene: SamplingScene, rows: Rows) -> Whole:
         """What the plugins say of these nodes together, with their weights."""
-        if len(self._scorers) == 1 == self._scorers[0].weight:
-            return self._scorers[0].plugin.score(scene, rows)
-        said = [Weighted(weight=one.weight, scores=one.plugin.score(scene, rows)) for one in self._scorers]
+        if len(self.scorers) == 1 == self.scorers[0].weight:
+            return self.scorers[0].plugin.score(scene, rows)
+        said = [Weighted(weight=one.weight, scores=one.plugin.score(scene, rows)) for one in self.scorers]
         return scoring.accumulated(said, len(rows))
 
 
@@ -107,6 +137,7 @@ class Agent:
         self._clock = clock
         self._wait_seconds = chosen.wait_seconds
         self._shard = Shard(shard or ShardOptions())
+        self._emitter = emitter.Emitter()
         self._rows: SceneCache[str, Rows] = SceneCache(alike)
         self._strategies = strategies.load(chosen.strategies, dice or random.Random())  # noqa: S311 - no secret
         self._idle: Idle[Pipeline] = Idle(Pipeline(chosen, clock) for _ in range(chosen.parallel_sampling_pipelines))
@@ -126,20 +157,26 @@ class Agent:
         shared = self._strategies.get(strategy)
         if shared is None:
             raise UnknownStrategy(f"strategy {strategy!r} is not offered here; there are {', '.join(self.strategies)}")
-        nodes = self._snapshot().columns
-        pipeline = self._idle.take(self._wait_seconds)
+        seen = self._snapshot()
+        # A caller that has gone needs no answer: the other half of its time is for the sample and the way.
+        wait = self._wait_seconds if request.seconds is None else min(self._wait_seconds, request.seconds / 2)
+        pipeline = self._idle.take(wait)
         if pipeline is None:
-            raise Busy(f"no pipeline became idle within {self._wait_seconds:g} s")
+            raise Busy(f"no pipeline became idle within {wait:g} s")
         try:
-            return self._sample(request, shared, nodes, pipeline)
+            return self._sample(request, shared, seen, pipeline)
         finally:
             self._idle.give(pipeline)
 
     def _sample(
-        self, request: SamplingRequest, strategy: Shared, nodes: NodeColumns, pipeline: Pipeline
+        self, request: SamplingRequest, strategy: Shared, seen: ClusterSnapshot, pipeline: Pipeline
     ) -> SamplingResponse:
+        nodes = seen.columns
         scene, shard = SamplingScene(request.pod, nodes, self._clock.wall()), self._covered(nodes)
-        found = pipeline.collect(scene, shard, strategy, smart.sample_size(len(shard), request.nodes_bp))
+        size = smart.sample_size(len(shard), request.nodes_bp)
+        # Half of what is left after the longest wait.
+        most = None if request.seconds is None else request.seconds / 4
+        found = pipeline.collect(scene, self._inside(seen, request.partition), strategy, size, most)
         if found.status is LoopStatus.INTERNAL_ERROR:
             raise PipelineFailed(found.reason)
         rows = found.found
@@ -152,8 +189,18 @@ class Agent:
             nodes=samples.names(nodes, rows),
             uids=samples.uids(nodes, rows),
             accumulated=accumulated,
-            plugins=scoring.alike(pipeline.plugins, len(rows)),
+            plugins=scoring.alike(len(pipeline.scorers), len(rows)),
         )
+
+    def _inside(self, seen: ClusterSnapshot, partition: str | None) -> Rows:
+        """Those of its nodes that the job's partitions have; all of them where it is not known which these are."""
+        nodes = seen.columns
+        covered = self._covered(nodes)
+        if partition is None or not seen.partitions:
+            return covered
+        meant = sorted(one.name for one in emitter.meant(seen, partition))
+        key = f"partitions {','.join(meant)}"
+        return self._rows.get(nodes, key, lambda: covered[self._emitter.inside(partition, seen)[covered]])
 
     def _covered(self, nodes: NodeColumns) -> Rows:
         return self._rows.get(nodes, "", lambda: self._shard.rows(nodes))

@@ -3,6 +3,8 @@
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Protocol
 
+from slurm_bridge.families.vela import extensions
+
 #: When something was created: any values that compare, as long as they are of one kind.
 Moment = Any
 
@@ -30,7 +32,15 @@ class AgeSort:
 SORTS: Mapping[str, Callable[[], SortPlugin]] = {"PrioritySort": PrioritySort, "AgeSort": AgeSort}
 
 
-def only(kind: str, names: Sequence[str], known: Mapping[str, object]) -> str:
+def sort(name: str) -> SortPlugin:
+    """The sort plugin of this name; ValueError names one that cannot be had."""
+    made: SortPlugin = extensions.build(
+        "sort plugin", name, extensions.find("sort plugin", extensions.SORTS, name, SORTS), {"key": 2}
+    )
+    return made
+
+
+def only(kind: str, names: Sequence[str], known: Sequence[str]) -> str:
     """The one plugin of a kind; ValueError names all of several, or the one that is unknown."""
     allowed = ", ".join(known)
     if len(names) != 1:

@@ -1,15 +1,16 @@
 """The sampling plugins: 2-Smart over agents, or the snapshot itself."""
 
+import functools
 import random
 import threading
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Protocol
 
 from slurm_bridge import ports
 from slurm_bridge.families.shared.worker_pool import KeyedWorkerPool
-from slurm_bridge.families.vela import dice, smart
+from slurm_bridge.families.vela import dice, extensions, smart
 from slurm_bridge.families.vela.agents import AgentMember, Patience, RemoteAgent
-from slurm_bridge.families.vela.options import AgentOptions, ShardOptions, VelaOptions
+from slurm_bridge.families.vela.options import AgentOptions, VelaOptions
 from slurm_bridge.families.vela.pipeline import Agent, NotSampled
 from slurm_bridge.families.vela.samples import SamplingRequest, SamplingResponse
 from slurm_bridge.families.vela.smart import AgentFailure, Merged
@@ -33,6 +34,19 @@ class SampleNodesPlugin(Protocol):
         """It asks only this process: a sample takes no longer than its computation."""
 
     def close(self) -> None: ...
+
+
+def sampler(options: VelaOptions, services: HookServices, patience: Patience) -> SampleNodesPlugin:
+    """The one that is configured; ValueError names one that cannot be had."""
+    name = options.sample_nodes[0]
+    builtin: Mapping[str, Callable[[VelaOptions, HookServices], SampleNodesPlugin]] = {
+        "RemoteNodesSampler": lambda chosen, near: RemoteNodesSampler(chosen, near, patience),
+        "LocalNodesSampler": LocalNodesSampler,
+    }
+    builder = extensions.find("sample_nodes", extensions.SAMPLERS, name, builtin)
+    has = {"sample": 1, "share": None, "near": None, "close": 0}
+    made: SampleNodesPlugin = extensions.build("sample_nodes", name, functools.partial(builder, options, services), has)
+    return made
 
 
 class LocalNodesSampler:
@@ -59,7 +73,11 @@ class RemoteNodesSampler:
     def __init__(self, options: VelaOptions, services: HookServices, patience: Patience) -> None:
         self._options = options
         self._services = services
-        self._members = tuple(_member(one, options, services, patience) for one in options.agents)
+        members = []
+        for one in options.agents:
+            agent = RemoteAgent(one, services.post) if one.url else _in_process(one, options, services)
+            members.append(AgentMember(agent, one, services.clock, patience=patience))
+        self._members = tuple(members)
         self.near = not any(member.remote for member in self._members)
         self._dice = dice.throw(_own(services.dice))
         self._turn = threading.Lock()
@@ -73,7 +91,11 @@ class RemoteNodesSampler:
         return smart.cluster_count(number, self._options.clusters_percent) / number
 
     def sample(self, request: SamplingRequest) -> Merged:
-        chosen = self._chosen()
+        with self._turn:
+            # An agent that is left out for a while is not drawn: the pod would wait in vain while others have nodes.
+            chosen = smart.choose_clusters(
+                self._members, self._options.clusters_percent, self._dice, AgentMember.willing
+            )
         if self.near or not any(member.remote for member in chosen):
             return smart.merge({member.name: member.ask(request, self._options.strategy) for member in chosen})
         gathering = _Gathering(chosen, self._services.clock)
@@ -87,11 +109,6 @@ class RemoteNodesSampler:
 
     def close(self) -> None:
         self._desk.close()
-
-    def _chosen(self) -> tuple[AgentMember, ...]:
-        """An agent that is left out for a while is not drawn: the pod would wait in vain while others have nodes."""
-        with self._turn:
-            return smart.choose_clusters(self._members, self._options.clusters_percent, self._dice, AgentMember.willing)
 
     def _call(self, gathering: "_Gathering", member: AgentMember, request: SamplingRequest) -> None:
         with self._turn:
@@ -140,19 +157,13 @@ class _Gathering:
             return {member.name: self._answers[member.name] for member in self._members}
 
 
-def _member(one: AgentOptions, options: VelaOptions, services: HookServices, patience: Patience) -> AgentMember:
-    agent = RemoteAgent(one, services.post) if one.url else _in_process(one, options, services)
-    return AgentMember(agent, one, services.clock, patience=patience)
-
-
 def _in_process(one: AgentOptions, options: VelaOptions, services: HookServices) -> Agent:
-    shard: ShardOptions = one.shard
     return Agent(
         one.name,
         services.snapshot,
         clock=services.clock,
         options=options.sampling,
-        shard=shard,
+        shard=one.shard,
         dice=_own(services.dice),
     )
 

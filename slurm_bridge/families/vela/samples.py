@@ -9,7 +9,6 @@ from numpy.typing import NDArray
 
 from slurm_bridge.cluster.columns import Coded, NodeColumns, Whole
 from slurm_bridge.families.vela.scene import Rows
-from slurm_bridge.model.node import Node
 from slurm_bridge.model.pod import Pod
 
 #: How many of its nodes an agent returns, in basis points (hundredths of a percent).
@@ -87,11 +86,7 @@ def uids(nodes: NodeColumns, rows: Rows) -> Picked:
 
 def uid(nodes: NodeColumns) -> Coded[str]:
     """The uid of each node in Kubernetes."""
-    return nodes.of_node("node uid", _uid)
-
-
-def _uid(node: Node) -> str:
-    return node.metadata.uid
+    return nodes.of_node("node uid", lambda node: node.metadata.uid)
 
 
 def joined(parts: Sequence[Sequence[str]]) -> Sequence[str]:
@@ -106,10 +101,16 @@ def joined(parts: Sequence[Sequence[str]]) -> Sequence[str]:
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class SamplingRequest:
-    """A pod, and how many of the nodes of one agent are wanted for it; 0 is the usual number."""
+    """A pod, and how many of the nodes of one agent are wanted for it; 0 is the usual number.
+
+    `partition` are those of Slurm that its job may be in (a comma list), "" the default one; None: it is not known.
+    `seconds` is how long the caller waits for the answer; None: as long as it takes.
+    """
 
     pod: Pod
     nodes_bp: int = USUAL_NODES_BP
+    partition: str | None = None
+    seconds: float | None = None
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True, eq=False)

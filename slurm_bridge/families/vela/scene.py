@@ -12,7 +12,7 @@ from typing import Generic, Protocol, TypeVar, runtime_checkable
 import numpy as np
 from numpy.typing import NDArray
 
-from slurm_bridge.cluster import columns
+from slurm_bridge.cluster import columns, room
 from slurm_bridge.cluster.columns import Mask, NodeColumns, Whole
 from slurm_bridge.cluster.facts import NodeFacts
 from slurm_bridge.cluster.memo import ByPod
@@ -46,6 +46,11 @@ class SamplingScene:
             self._limits = _limits_of(self.pod)
         return self._limits
 
+    @property
+    def requests(self) -> Mapping[str, int]:
+        """What the pod asks for, as the kubelet counts it: a limit where nothing is requested."""
+        return room.requested(self.pod)
+
 
 #: Of so many kinds of pods it is remembered what they may use.
 _MOST_LIMITS = 1024
@@ -66,14 +71,14 @@ _limits_of: ByPod[Mapping[str, int]] = ByPod(
 
 def inside(nodes: NodeColumns, partitions: Iterable[str]) -> Mask:
     """The nodes that one of these partitions of Slurm has."""
+
+    def partitions_of(facts: NodeFacts) -> tuple[str, ...]:
+        """A node that Slurm does not know is in none."""
+        return facts.slurm.partitions if facts.slurm is not None else ()
+
     wanted = frozenset(partitions)
-    every = nodes.attribute("vela partitions", _partitions)
+    every = nodes.attribute("vela partitions", partitions_of)
     return every.among([names for names in every.values if not wanted.isdisjoint(names)])
-
-
-def _partitions(facts: NodeFacts) -> tuple[str, ...]:
-    """A node that Slurm does not know is in none."""
-    return facts.slurm.partitions if facts.slurm is not None else ()
 
 
 class FilterPlugin(Protocol):

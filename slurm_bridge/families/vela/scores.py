@@ -34,7 +34,8 @@ def accumulated(said: Sequence[Weighted], number: int) -> Whole:
 
 def combined(sampled: Whole, plugins: Whole, said: Sequence[Weighted]) -> Whole:
     """The final score: all sums through the number of all plugins, which their weights do not change; 0 without any."""
-    same = _one(plugins)
+    # The number that all of them are, where they were written so.
+    same = int(plugins[0]) if len(plugins) and plugins.strides == (0,) else None
     total = accumulated(said, len(sampled)) + sampled
     return divided(total, plugins + len(said)) if same is None else through(total, same + len(said))
 
@@ -42,14 +43,12 @@ def combined(sampled: Whole, plugins: Whole, said: Sequence[Weighted]) -> Whole:
 def picked(scores: Whole, count: int) -> NDArray[np.intp]:
     """The places of the highest scores, best first; among equal ones the first."""
     if len(scores) <= FEW:
-        return np.array(_ordered(scores.tolist())[: max(0, count)], np.intp)
+        known = scores.tolist()
+        ordered = sorted(range(len(known)), key=known.__getitem__, reverse=True)
+        return np.array(ordered[: max(0, count)], np.intp)
     numbers = -scores
     fits = _LOWEST <= numbers.min(initial=0) <= numbers.max(initial=0) <= _LARGEST
     return np.argsort(numbers.astype(np.int16) if fits else numbers, kind="stable")[: max(0, count)]
-
-
-def _ordered(scores: list[int]) -> list[int]:
-    return sorted(range(len(scores)), key=scores.__getitem__, reverse=True)
 
 
 def normalized(scores: Whole) -> Whole:
@@ -78,8 +77,3 @@ def through(dividend: Whole, divisor: int) -> Whole:
 def alike(number: int, count: int) -> Whole:
     """The same number for each of so many nodes, written down once."""
     return np.broadcast_to(np.int64(number), count)
-
-
-def _one(numbers: Whole) -> int | None:
-    """The number that all of them are, where they were written so."""
-    return int(numbers[0]) if len(numbers) and numbers.strides == (0,) else None

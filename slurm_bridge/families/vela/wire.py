@@ -1,6 +1,6 @@
 """Samples as JSON between the bridge and its agents. Both sides read with these, so they cannot drift apart.
 
-    POST /v1/samples/{strategy}   {podInfo: {pod}, nodesToSampleBp}
+    POST /v1/samples/{strategy}   {podInfo: {pod}, nodesToSampleBp, partition, timeoutMs}
                                   ─► {nodes: [{clusterName, node: {metadata: {name, uid}}, samplingScore: {accumulated,
                                       plugins}}]}
     GET  /v1/samples/status       ─► {status, routes, nodesCount}
@@ -28,6 +28,8 @@ STATUS_ALIAS: Final = "/samples/status"
 _MOST_SCORE: Final = 2**48
 _MOST_PLUGINS: Final = 1000
 _MOST_NAME: Final = 253
+_MOST_PARTITIONS: Final = 4096
+_MOST_MS: Final = 3_600_000
 
 _Name = Annotated[str, msgspec.Meta(min_length=1, max_length=_MOST_NAME)]
 T = TypeVar("T")
@@ -44,6 +46,8 @@ class _PodInfo(Record, frozen=True, kw_only=True):
 class _Request(Record, frozen=True, kw_only=True):
     pod_info: _PodInfo
     nodes_to_sample_bp: Annotated[int, msgspec.Meta(ge=0)] = 0
+    partition: Annotated[str, msgspec.Meta(max_length=_MOST_PARTITIONS)] | None = None
+    timeout_ms: Annotated[int, msgspec.Meta(ge=1, le=_MOST_MS)] | None = None
 
 
 class _Metadata(Record, frozen=True, kw_only=True):
@@ -89,7 +93,12 @@ def path(strategy: str) -> str:
 def request_body(request: SamplingRequest) -> Mapping[str, Any]:
     """A request as an agent reads it."""
     made: Mapping[str, Any] = msgspec.to_builtins(
-        _Request(pod_info=_PodInfo(pod=request.pod), nodes_to_sample_bp=request.nodes_bp)
+        _Request(
+            pod_info=_PodInfo(pod=request.pod),
+            nodes_to_sample_bp=request.nodes_bp,
+            partition=request.partition,
+            timeout_ms=None if request.seconds is None else max(1, int(request.seconds * 1000)),
+        )
     )
     return made
 
@@ -103,7 +112,12 @@ def read_request(body: bytes) -> SamplingRequest:
         raise UnreadableMessage(f"{wrong}: {error}") from error
     except RecursionError:
         raise UnreadableMessage(f"{wrong}: it is nested too deeply") from None
-    return SamplingRequest(pod=asked.pod_info.pod, nodes_bp=asked.nodes_to_sample_bp)
+    return SamplingRequest(
+        pod=asked.pod_info.pod,
+        nodes_bp=asked.nodes_to_sample_bp,
+        partition=asked.partition,
+        seconds=None if asked.timeout_ms is None else asked.timeout_ms / 1000,
+    )
 
 
 def write_response(response: SamplingResponse) -> bytes:

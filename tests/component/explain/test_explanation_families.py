@@ -243,9 +243,9 @@ def test_an_agent_that_hangs_does_not_silence_the_others(explain: Explain, serve
 
 
 def test_what_agents_name_that_is_of_no_use_is_told(explain: Explain, serve: Callable[..., Server]) -> None:
-    """A node of another cluster."""
+    """A node of another cluster; the last look at all nodes here finds none either."""
     agent = serve({"nodes": [{"node": {"metadata": {"name": "elsewhere"}}}]})
-    found = explain(explained.pod(), vela(agents=[{"name": "east", "url": agent.url}]))
+    found = explain(explained.pod(nodeSelector={"disk": "ssd"}), vela(agents=[{"name": "east", "url": agent.url}]))
     assert found.obstacle is not None
     assert "none of 1 sampled nodes is left: 1 were not a node of this cluster" in found.obstacle.message
 

@@ -10,12 +10,16 @@ import pytest
 from slurm_bridge import app, errors
 from slurm_bridge.cluster.snapshot import EMPTY
 from slurm_bridge.daemon import configuration
+from slurm_bridge.hooks.chain import Plan
 from slurm_bridge.hooks.services import ChainServices
 from slurm_bridge.model.slurmnode import Partition
+from slurm_bridge.model.verdict import Wait
 from slurm_bridge.runtime.clock import VirtualClock
 from slurm_bridge.settings import groups
 from slurm_bridge.settings.model import Settings
 from slurm_bridge.translate.translator import Translated
+from tests.unit.families.test_eligibility import Objects
+from tests.unit.hooks.builders import cluster, node, pod, translated, workload
 from tests.unit.translate import translating
 
 
@@ -154,6 +158,41 @@ def test_the_eligibility_hook_knows_the_schedulers_names_by_itself() -> None:
     assert made.chain.needs
     hooks = [{"name": "eligibility", "options": {"scheduler_names": ["other"]}}]
     assert configuration.changeable(settings(scheduler_names=["mine"], hooks=hooks), around()).chain.needs
+
+
+FPGA = "example.com/fpga"
+
+
+@pytest.mark.parametrize(
+    ("hook", "options"),
+    [
+        ("kube-scheduler", {"predicates": [{"name": "PodFitsResources", "args": {"ignored_resources": [FPGA]}}]}),
+        (
+            "vela",
+            {
+                use: {"filters": [{"name": "ResourcesFit", "args": {"ignored_resources": [FPGA]}}]}
+                for use in ("sampling", "decision")
+            },
+        ),
+        ("eligibility", {"ignored_resources": [FPGA]}),
+    ],
+)
+def test_a_resource_that_one_hook_ignores_keeps_a_pod_from_no_node(hook: str, options: Mapping[str, object]) -> None:
+    """Nodes are not compared by it anywhere in the chain, neither before nor after the allocation."""
+    seen = cluster([node("a")])
+    one = workload(pod(requests={FPGA: "1", "cpu": "1"}, scheduler_name="mine"))
+    services = dataclasses.replace(around(), seen=lambda: seen)
+    made = configuration.changeable(
+        settings(scheduler_names=["mine"], hooks=[{"name": hook, "options": options}]), services
+    )
+    plain = configuration.changeable(settings(scheduler_names=["mine"]), around())
+    for chain in (made.chain, plain.chain):
+        chain.see(dict.fromkeys(chain.needs, Objects()))
+    short = plain.chain.plan(one, translated(), seen, now=0.0)
+    assert isinstance(short, Wait)
+    assert "Insufficient example.com/fpga" in short.message
+    assert isinstance(made.chain.plan(one, translated(), seen, now=0.0), Plan)
+    assert made.chain.verify(one, {one.lead.uid: "a"}, seen) is None
 
 
 @pytest.mark.parametrize("hooks", [[{"name": "nobody"}], [{"name": "policy", "options": {"rules": 7}}]])

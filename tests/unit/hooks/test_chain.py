@@ -224,6 +224,20 @@ class TestSubsets:
         assert planned(chain).course is attempts.PLAIN
         assert ("chain", "warning", "hook broken failed in phase subset: KeyError: 'x'") in around.log.said
 
+    @pytest.mark.parametrize("first", [True, False])
+    def test_a_failing_layer_weakens_no_required_set(self, around: Around, first: bool) -> None:
+        """Whichever of the two comes first."""
+        broken = hook("broken", "skip", subset=lambda *_: {}["x"])
+        rack = hook("rack", subset=Subsets(sets=(NodeSet(nodes=frozenset("a"), name="x", required=True),)))
+        chain = Chain([broken, rack] if first else [rack, broken], around.make())
+        assert [one.nodes for one in planned(chain).course.attempts] == [frozenset("a")]
+
+    def test_a_failing_layer_makes_no_attempt_of_none(self, around: Around) -> None:
+        """Where another layer has no set that is left."""
+        broken = hook("broken", "skip", subset=lambda *_: {}["x"])
+        chain = Chain([hook("rack", subset=Subsets(sets=())), broken], around.make())
+        assert stopped(chain).message == "unschedulable on cluster"
+
     def test_a_failing_layer_holds_by_default(self, around: Around) -> None:
         """The workload waits rather than being placed against somebody's rules."""
         found = stopped(Chain([hook("broken", subset=lambda *_: {}["x"])], around.make()))

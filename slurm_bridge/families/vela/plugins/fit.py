@@ -1,9 +1,9 @@
-"""ResourcesFit: the limits of the pod within what a node has, and how full the node is."""
+"""ResourcesFit: what the pod requests within what a node has, and how full the node is."""
 
 import functools
 import math
 from collections.abc import Callable, Mapping, Sequence
-from typing import ClassVar, Literal
+from typing import Annotated, ClassVar, Literal
 
 import numpy as np
 import pydantic
@@ -34,25 +34,31 @@ MOST_KINDS = 32
 _TINY = 1e-9
 
 
-def fits(limits: Mapping[str, int], available: Amounts, number: int) -> Mask:
+def fits(asked: Mapping[str, int], available: Amounts, number: int) -> Mask:
     """Which of so many nodes have all of it; what a node does not have is 0."""
     found: Mask = np.ones(number, np.bool_)
-    for name, amount in limits.items():
+    for name, amount in asked.items():
         if amount > 0:
             found &= available(name) >= amount
     return found
 
 
-def score(limits: Mapping[str, int], total: Amounts, available: Amounts, mode: Mode = "LeastAllocated") -> Whole:
+def score(asked: Mapping[str, int], total: Amounts, available: Amounts, mode: Mode = "LeastAllocated") -> Whole:
     """How much of the nodes is free (or in use) as they are, in percent; the pod itself is not added.
 
-    Cpu and memory count always, ephemeral storage and extended resources where the pod has limits for them.
+    Cpu and memory count always, ephemeral storage and extended resources where the pod asks for them.
     """
-    return _percent(_compared(limits), total, available, mode)
+    return _percent(_compared(asked), total, available, mode)
 
 
 def _percent(compared: Sequence[str], total: Amounts, available: Amounts, mode: Mode) -> Whole:
-    shares = [_used(total(name), available(name)) for name in compared]
+    shares: list[Shares] = []
+    for name in compared:
+        there = total(name)
+        used_part: Shares = (there - available(name)) / np.maximum(there, 1)
+        # Nothing of what a node does not have is in use.
+        used_part[there <= 0] = 0.0
+        shares.append(used_part)
     mean = functools.reduce(np.add, shares) / len(shares)
     used: Whole = np.floor(100 * mean + _TINY).astype(np.int64)
     return 100 - used if mode == "LeastAllocated" else used
@@ -70,52 +76,54 @@ def _percent_of(facts: NodeFacts, compared: Sequence[str], mode: Mode) -> int:
     return 100 - used if mode == "LeastAllocated" else used
 
 
-def _compared(limits: Mapping[str, int]) -> tuple[str, ...]:
-    stored = (EPHEMERAL,) if limits.get(EPHEMERAL, 0) > 0 else ()
-    return (*ALWAYS, *stored, *[name for name in limits if name not in NATIVE])
-
-
-def _used(total: Whole, available: Whole) -> Shares:
-    """Nothing of what a node does not have is in use."""
-    shares: Shares = (total - available) / np.maximum(total, 1)
-    shares[total <= 0] = 0.0
-    return shares
+def _compared(asked: Mapping[str, int]) -> tuple[str, ...]:
+    stored = (EPHEMERAL,) if asked.get(EPHEMERAL, 0) > 0 else ()
+    return (*ALWAYS, *stored, *[name for name in asked if name not in NATIVE])
 
 
 class FitOptions(pydantic.BaseModel, frozen=True, extra="forbid"):
-    """`mode`: empty nodes first, or full ones. `capacity`: what limits are compared with.
+    """`mode`: empty nodes first, or full ones. `capacity`: what a node is compared by.
 
-    That is all that a node has (what is in use is a matter of Slurm's queue), or what is free of it now.
+    That is all that a node has (what is in use is a matter of Slurm's queue), or what is free of it now. `amounts`:
+    what the pod requests (its limits where it requests nothing), as Kubernetes counts, or its limits alone.
+    `ignored_resources`: extended resources that another scheduler manages.
     """
 
     mode: Mode = "LeastAllocated"
     capacity: Literal["allocatable", "free"] = "allocatable"
+    amounts: Literal["requests", "limits"] = "requests"
+    ignored_resources: tuple[Annotated[str, pydantic.Field(min_length=1)], ...] = ()
 
 
 class ResourcesFit:
     """The rule over the columns of a snapshot."""
 
     Options: ClassVar = FitOptions
-    rejects: ClassVar = "are too small for its limits"
 
     def __init__(self, options: FitOptions) -> None:
         self._options = options
+        self.rejects = f"are too small for its {options.amounts}"
 
     def fits(self, scene: SamplingScene, rows: Rows) -> Mask:
         return self.every(scene)[rows]
 
     def every(self, scene: SamplingScene) -> Mask:
         """The same of all nodes. Where there is as much at all counts as a rule, whatever of it is in use."""
-        limits, nodes = scene.limits, scene.nodes
+        asked, nodes = self._asked(scene), scene.nodes
         if self._options.capacity == "free":
-            return fits(limits, _free(nodes), len(nodes))
+            return fits(asked, _free(nodes), len(nodes))
         known: SceneCache[tuple[tuple[str, int], ...], Mask] = nodes.past.shared(
             "vela-fits", lambda: SceneCache(same_node)
         )
-        return known.get(nodes, tuple(limits.items()), lambda: fits(limits, nodes.allocatable, len(nodes)))
+        return known.get(nodes, tuple(asked.items()), lambda: fits(asked, nodes.allocatable, len(nodes)))
 
     def score(self, scene: SamplingScene, rows: Rows) -> Whole:
-        return _percents(scene.nodes, _compared(scene.limits), self._options.mode)[rows].astype(np.int64)
+        return _percents(scene.nodes, _compared(self._asked(scene)), self._options.mode)[rows].astype(np.int64)
+
+    def _asked(self, scene: SamplingScene) -> Mapping[str, int]:
+        asked = scene.requests if self._options.amounts == "requests" else scene.limits
+        ignored = self._options.ignored_resources
+        return {name: amount for name, amount in asked.items() if name not in ignored} if ignored else asked
 
 
 #: What is compared, and how.

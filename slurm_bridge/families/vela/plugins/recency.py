@@ -32,13 +32,12 @@ class LeastRecentlyUsed:
 
 
 def _last_added(nodes: NodeColumns) -> Whole:
+    def added(pod: Pod) -> int:
+        """When a pod began on its node, or at least appeared; Unix time, 0 where it is not known."""
+        written = pod.status.start_time or pod.metadata.creation_timestamp
+        return int(dt.datetime.fromisoformat(written).timestamp()) if written else 0
+
     pods = nodes.pods
     last: Whole = np.zeros(len(nodes), np.int64)
-    np.maximum.at(last, pods.node_rows[pods.present], pods.whole("added", _added)[pods.present])
+    np.maximum.at(last, pods.node_rows[pods.present], pods.whole("added", added)[pods.present])
     return last
-
-
-def _added(pod: Pod) -> int:
-    """When a pod began on its node, or at least appeared; Unix time, 0 where it is not known."""
-    written = pod.status.start_time or pod.metadata.creation_timestamp
-    return int(dt.datetime.fromisoformat(written).timestamp()) if written else 0

@@ -29,26 +29,21 @@ class NodeRules:
         return known.get(nodes, _key(pod), lambda: _allowed(pod, nodes))
 
 
-def _written(pod: Pod) -> bytes:
-    return msgspec.json.encode((pod.spec.node_selector, pod.spec.tolerations, affinity.required(pod)))
-
-
 #: All that these rules look at of a pod.
-_key: ByPod[bytes] = ByPod(_written)
+_key: ByPod[bytes] = ByPod(
+    lambda pod: msgspec.json.encode((pod.spec.node_selector, pod.spec.tolerations, affinity.required(pod)))
+)
 
 
 def _allowed(pod: Pod, nodes: NodeColumns) -> Mask:
-    standing = nodes.of_node("vela standing", _standing).among((True,))
-    marked = nodes.of_node("vela taints", _taints)
+    def taints_of(node: Node) -> tuple[Taint, ...]:
+        """A cordoned node counts as tainted, which some pods tolerate."""
+        spec = node.spec
+        return (*spec.taints, taints.UNSCHEDULABLE) if spec.unschedulable else spec.taints
+
+    def stands(node: Node) -> bool:
+        return node.ready and node.metadata.deletion_timestamp is None
+
+    standing, marked = nodes.of_node("vela standing", stands).among((True,)), nodes.of_node("vela taints", taints_of)
     tolerated = marked.where(lambda marks: taints.untolerated(marks, pod.spec.tolerations) is None)
     return standing & tolerated & selection.accepting(nodes, pod)
-
-
-def _standing(node: Node) -> bool:
-    return node.ready and node.metadata.deletion_timestamp is None
-
-
-def _taints(node: Node) -> tuple[Taint, ...]:
-    """A cordoned node counts as tainted, which some pods tolerate."""
-    spec = node.spec
-    return (*spec.taints, taints.UNSCHEDULABLE) if spec.unschedulable else spec.taints

@@ -7,10 +7,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from slurm_bridge.families.kai import domain_order, fit, topology
+from slurm_bridge.families.kai import domain_order, fit, nodesets, topology
 from slurm_bridge.families.kai.domain_order import Branch
 from slurm_bridge.families.kai.fit import DomainRoom, DomainScope, TaskDemand
+from slurm_bridge.families.kai.stock import StockNode, StockNodes
 from slurm_bridge.families.kai.topology import Domain, InvalidConstraint, Topology, TopologyConstraint
+from slurm_bridge.families.kai.tree import Tree
 from tests.conformance.kai_arithmetic import scores
 from tests.conformance.kai_arithmetic.scores import Has
 
@@ -72,14 +74,16 @@ class TestFitting:
         def free(kind: str) -> np.ndarray:
             return np.array([node.get(kind, 0) for node in nodes], np.int64)
 
-        for node, copies in zip(nodes, fit.copies(demand, free, None, len(nodes)).tolist(), strict=True):
+        for node, copies in zip(
+            nodes, fit.copies(demand.largest.items(), demand.count, free, None, len(nodes)).tolist(), strict=True
+        ):
             room = {kind: max(0, node.get(kind, 0)) for kind in demand.largest}
             assert all(amount * copies <= room[kind] for kind, amount in demand.largest.items())
             assert any(amount * (copies + 1) > room[kind] for kind, amount in demand.largest.items()) or not room
 
     def test_tasks_that_ask_for_nothing_need_their_slots(self) -> None:
         """A node takes all of them, but no more than it has slots for pods; fewer than none are none."""
-        copies = fit.copies(TaskDemand.of([{}] * 4), dict[str, fit.Whole]().__getitem__, np.array([9, 3, -1]), 3)
+        copies = fit.copies((), 4, dict[str, fit.Whole]().__getitem__, np.array([9, 3, -1]), 3)
         assert copies.tolist() == [4, 3, 0]
 
     def test_exactly_full_fits(self) -> None:
@@ -92,7 +96,44 @@ class TestFitting:
     def test_large_amounts_stay_exact(self) -> None:
         """Bytes of a whole cluster are more than a float can tell apart when they are added up."""
         free = np.array([2**60 + 1])
-        assert fit.copies(TaskDemand.of([{"memory": 1}]), lambda _: free, None, 1).tolist() == [2**60 + 1]
+        assert fit.copies([("memory", 1)], 1, lambda _: free, None, 1).tolist() == [2**60 + 1]
+
+    @given(
+        st.lists(
+            st.fixed_dictionaries({"cpu_milli": st.integers(1, 5), "gpu": st.integers(1, 3)}), min_size=1, max_size=5
+        ),
+        st.lists(
+            st.fixed_dictionaries({"cpu_milli": st.integers(0, 9), "gpu": st.integers(0, 6)}), min_size=1, max_size=3
+        ),
+    )
+    def test_tasks_that_can_be_placed_always_fit(
+        self, tasks: list[dict[str, int]], nodes: list[dict[str, int]]
+    ) -> None:
+        """However different they are; a task that no node takes fits nowhere."""
+        stock = StockNodes.of(
+            StockNode(name=f"n{place}", labels={"zone": "z", "rack": "r"}, idle=idle)
+            for place, idle in enumerate(nodes)
+        )
+        tree = Tree.of(RACKS, stock)
+        cut = tree.cut(stock.members.every, 2)
+        demand = TaskDemand.of(tasks, apart=True)
+        fits = bool(nodesets.room_in(tree, cut, demand).fits(demand)[0])
+        assert fits or not _placeable(tasks, nodes)
+        if any(all(task[kind] > node[kind] for node in nodes) for task in tasks for kind in task):
+            assert not fits
+
+    @given(st.lists(st.integers(1, 8), min_size=1, max_size=5), st.lists(st.integers(0, 20), min_size=1, max_size=3))
+    def test_tasks_that_slurm_cannot_keep_apart_count_as_the_largest(self, tasks: list[int], nodes: list[int]) -> None:
+        """Or all of them are on one node."""
+        stock = StockNodes.of(
+            StockNode(name=f"n{place}", labels={"zone": "z", "rack": "r"}, idle={"cpu_milli": free})
+            for place, free in enumerate(nodes)
+        )
+        tree = Tree.of(RACKS, stock)
+        demand = TaskDemand.of([{"cpu_milli": cpus} for cpus in tasks])
+        fits = bool(nodesets.room_in(tree, tree.cut(stock.members.every, 2), demand).fits(demand)[0])
+        largest = sum(free // max(tasks) for free in nodes) >= len(tasks)
+        assert fits is (largest or max(nodes) >= sum(tasks))
 
     def test_running_pods_bind_only_where_a_level_is_required(self) -> None:
         """With a preference alone the rest may go elsewhere."""
@@ -168,3 +209,17 @@ class TestScoring:
         steps = [scores.PACKING, scores.RESOURCE_TYPE, scores.AVAILABILITY, scores.GPU_SHARING, scores.TOPOLOGY]
         assert all(step > sum(steps[:place]) for place, step in enumerate(steps) if place)
         assert scores.NOMINATED > scores.PREDICATES
+
+
+def _placeable(tasks: list[dict[str, int]], nodes: list[dict[str, int]]) -> bool:
+    """By trying all ways."""
+    if not tasks:
+        return True
+    first, *others = tasks
+    for place, node in enumerate(nodes):
+        if all(node[kind] >= amount for kind, amount in first.items()):
+            left = [*nodes]
+            left[place] = {kind: node[kind] - first[kind] for kind in node}
+            if _placeable(others, left):
+                return True
+    return False

@@ -4,9 +4,11 @@ import dataclasses
 
 import pytest
 
-from slurm_bridge.families.kai.memo import WishMemo
+from slurm_bridge.families.kai import memo
+from slurm_bridge.families.kai.memo import Way, WishMemo
 from slurm_bridge.hooks.attempts import PLAIN
 from slurm_bridge.hooks.chain import Chain
+from slurm_bridge.model.verdict import Wait
 from slurm_bridge.model.workload import Workload
 from slurm_bridge.translate.shapes import Form, Shape
 from slurm_bridge.translate.translator import Translated
@@ -110,14 +112,50 @@ def test_two_parts_in_racks_of_their_own(chain: Chain) -> None:
     assert not first.parts[0] & first.parts[1]
 
 
+def test_pods_that_differ_are_counted_as_they_are(around: Around) -> None:
+    """One large and seven small ones fit a rack of two machines, unless Slurm counts each as the largest one."""
+    large, small = member(0, cpus="16"), tuple(member(number, cpus="1") for number in range(1, 8))
+    made = racks.chain(around)
+    job, asked = racks.job(large, *small, required=RACK), het(shape(large), shape(*small))
+    plan = racks.planned(made, job, cluster(), request=asked)
+    assert {one.nodes for one in plan.course.attempts} == {R1, R2, R3, R4}
+    alike = dataclasses.replace(cluster(), heterogeneous=False)
+    bound = racks.asked(shape(large), shape(*small), tasks=8)
+    assert made.plan(job, bound, alike, now=100.0) == Wait(
+        reason="Unschedulable",
+        message="unschedulable on cluster: Job team/train has required one rack for its 8 pods",
+    )
+
+
 class TestMemo:
     def test_what_is_written_is_read(self) -> None:
         """For the same wish."""
-        memo = WishMemo(tag="a1b2", keys=("0123", "cdef"), roomy=1, turn=7)
-        assert WishMemo.parse(memo.text, "a1b2") == memo
-        assert WishMemo.parse(memo.text, "ffff") is None
+        tag, a, b = memo.key(["wish"]), memo.key(["dc", "r1"]), memo.key(["dc", "r2"])
+        ways = (Way(keys=(a,)), Way(keys=(a, b, b), apart=True), Way(keys=(a, b)))
+        noted = WishMemo(tag=tag, ways=ways, roomy=1, turn=7)
+        assert WishMemo.parse(noted.text, tag) == noted
+        assert WishMemo.parse(noted.text, a) is None
+        assert WishMemo.parse(WishMemo(tag=tag, ways=()).text, tag) == WishMemo(tag=tag, ways=())
 
-    @pytest.mark.parametrize("text", ["", "a1b2", "a1b2-1-1-012", "a1b2-x-1-0123", "A1B2-1-1-0123"])
+    @pytest.mark.parametrize(
+        "text",
+        ["", "TAG", "TAG-1-1-", "TAG-x-1-TAG-00", "TAG-1-1-TAG-01", "TAG-1-1-TA-00", "a1b2-2-0-1f3c9a0e77d1"],
+    )
     def test_anything_else_is_planned_anew(self, text: str) -> None:
-        """Whoever has written it."""
-        assert WishMemo.parse(text, "a1b2") is None
+        """Whatever has written it: the last one is of an earlier version, which knew 16 bits of each set."""
+        tag = memo.key(["wish"])
+        assert WishMemo.parse(text.replace("TAG", tag), tag) is None
+
+    def test_what_is_too_long_for_the_record_is_cut_off(self) -> None:
+        """The first sets stay, and how many of them had room."""
+        ways = tuple(
+            Way(keys=tuple(memo.key([f"{place} {part}"]) for part in range(9)), apart=True) for place in range(9)
+        )
+        kept = WishMemo(tag=memo.key([]), ways=ways, roomy=9).bounded
+        assert 0 < len(kept.ways) == kept.roomy < 9
+        assert kept.ways == ways[: len(kept.ways)]
+        assert len(kept.text) <= memo.MOST_LETTERS
+
+    def test_domains_whose_names_are_spelled_alike_are_told_apart(self) -> None:
+        """Dots in names are no levels."""
+        assert memo.key(["dc", "a.b", "c"]) != memo.key(["dc", "a", "b.c"])

@@ -49,6 +49,21 @@ def handed(now: float = 0.0) -> SamplingCase:
     return case
 
 
+def widened() -> SamplingCase:
+    """The chain has had all nodes at 1 s, and no node was left."""
+    case = handed()
+    case.widened("s")
+    case.handed("s", 1.0, SEEN, PACE)
+    return case
+
+
+def submitted_widely() -> SamplingCase:
+    """The chain has had all nodes, and found some."""
+    case = widened()
+    case.reached()
+    return case
+
+
 def placed() -> SamplingCase:
     """A job was submitted."""
     case = told(DECIDED)
@@ -73,8 +88,12 @@ TABLE = {
     "decided, and not submitted for long": (told(DECIDED), 15.0, SEEN, Follows.ASK),
     "submitted": (placed(), 1e6, OTHER, Follows.USE),
     "used in vain": (handed(), 0.9, SEEN, Follows.USE),
-    "used in vain, due": (handed(), 1.0, SEEN, Follows.ASK),
-    "used in vain, changed": (handed(), 1.0, OTHER, Follows.ASK),
+    "used in vain, due": (handed(), 1.0, SEEN, Follows.ALL),
+    "used in vain, changed": (handed(), 1.0, OTHER, Follows.ALL),
+    "all nodes in vain": (widened(), 1.9, SEEN, Follows.ALL),
+    "all nodes in vain, due": (widened(), 2.0, SEEN, Follows.ASK),
+    "all nodes in vain, changed": (widened(), 2.0, OTHER, Follows.ASK),
+    "all nodes, and some were left": (submitted_widely(), 1e6, OTHER, Follows.ALL),
 }
 
 

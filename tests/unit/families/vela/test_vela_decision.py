@@ -10,7 +10,7 @@ from slurm_bridge.cluster import cluster_cache
 from slurm_bridge.families.vela import candidates, conflict, decision, smart
 from slurm_bridge.families.vela.counts import WORDS
 from slurm_bridge.families.vela.decision import Decider, SamplingDecision
-from slurm_bridge.families.vela.options import DecisionOptions
+from slurm_bridge.families.vela.options import DecisionOptions, PipelineOptions
 from slurm_bridge.families.vela.samples import SamplingResponse
 from slurm_bridge.families.vela.scene import SamplingScene
 from slurm_bridge.model.pod import Pod
@@ -24,7 +24,7 @@ SNAPSHOT = farm(4)
 def decided(*answers: SamplingResponse, one: Pod | None = None, **options: object) -> SamplingDecision:
     """What is left of these answers."""
     merged = smart.merge({answer.cluster: answer for answer in answers})
-    decider = Decider(DecisionOptions.model_validate(options))
+    decider = Decider(DecisionOptions.model_validate(options), PipelineOptions())
     return decider.decide(merged, SamplingScene(one or limited(), SNAPSHOT.columns, 0.0))
 
 
@@ -49,7 +49,7 @@ class TestDecide:
             "east": response("east", "n00", "nobody", "n02", scores=(10, 0, 0), uids=("uid-n00", "", "")),
             "west": response("west", "n00", "n01", scores=(90, 50), uids=("", "of another one")),
         }
-        found = Decider(DecisionOptions(scores=())).decide(
+        found = Decider(DecisionOptions(scores=()), PipelineOptions()).decide(
             smart.merge(answers), SamplingScene(limited(), known.columns, 0.0)
         )
         assert (found.nodes, found.scores.tolist(), found.sampled) == (["n00"], [10], 5)
@@ -105,13 +105,6 @@ class TestCandidates:
     def test_a_shape_without_nodes_has_no_candidates(self):
         """Nor has the whole."""
         assert candidates.candidates([(["a"], 1), ([], 1)], frozenset("a"), 2) == ()
-
-    def test_they_are_named_by_their_number(self):
-        """As a plan shows them."""
-        assert [one.name for one in candidates.named([frozenset("a"), frozenset("b")])] == [
-            "candidate 1",
-            "candidate 2",
-        ]
 
 
 class TestConflicts:

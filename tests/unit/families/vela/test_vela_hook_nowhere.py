@@ -27,7 +27,7 @@ class TestNowhere:
         assert (first.reason, first.retry_after) == ("Unschedulable", 1.0)
         assert first.message == (
             "no node of local: no candidates left after Filter plugins; "
-            "of 4 nodes here 4 are too small for its limits; it is sampled again, 1 of 2 times"
+            "of 4 nodes here 4 are too small for its requests; it is sampled again, 1 of 2 times"
         )
         bench.stage.clock.advance(1)
         assert bench.waits(big).retry_after == 2.0
@@ -38,17 +38,13 @@ class TestNowhere:
         assert (bench.counted("unschedulable"), bench.counted("parked")) == (3, 1)
 
     def test_what_is_wrong_with_all_nodes_here_is_told(self):
-        """Each node with the first filter that rejects it, and those that were only not looked at."""
-        nodes = [
-            *(node(f"n{place}", ready=False) for place in range(8)),
-            node("tiny", allocatable={"cpu": "1"}),
-            node("good"),
-        ]
+        """Each node with the first filter that rejects it."""
+        nodes = [*(node(f"n{place}", ready=False) for place in range(8)), node("tiny", allocatable={"cpu": "1"})]
         bench = Bench(cluster(nodes), strategy="round-robin", nodes_bp=1000)
         assert bench.waits(workload(limited(limits={"cpu": "2"}))).message == (
-            "no node of local: no candidates left after Filter plugins; of 10 nodes here 8 are not ready, cordoned, "
-            "tainted, or not what its node selector and affinity ask for, 1 are too small for its limits, 1 could take "
-            "it, and were not sampled or not offered; it is sampled again, 1 of 10 times"
+            "no node of local: no candidates left after Filter plugins; of 9 nodes here 8 are not ready, cordoned, "
+            "tainted, or not what its node selector and affinity ask for, 1 are too small for its requests; "
+            "it is sampled again, 1 of 10 times"
         )
 
     def test_before_it_is_due_nobody_is_asked(self):
@@ -69,28 +65,55 @@ class TestNowhere:
         bench.stage.now = dataclasses.replace(cluster([node("huge", allocatable={"cpu": "128"})]), version=77)
         assert bench.allowed(bench.planned(big)) == {"huge"}
 
-    def test_whoever_is_parked_is_sampled_again_though_nothing_changes(self):
-        """The next sample may have what none of the others had: nobody would tell."""
-        nodes = [*(node(f"n{place}") for place in range(3)), node("huge", allocatable={"cpu": "128"})]
-        options = {"strategy": "round-robin", "nodes_bp": 1, "sampling": {"max_rounds": 1}}
-        bench = Bench(cluster(nodes), max_retries=0, **options)
-        big = workload(limited(limits={"cpu": "90"}))
-        for _ in range(3):
-            parked = bench.waits(big)
-            assert parked.retry_after == cases.RESYNC_SECONDS
-            bench.stage.clock.advance(parked.retry_after)
-        assert bench.allowed(bench.planned(big)) == {"huge"}
+    def test_before_it_is_parked_all_nodes_here_are_looked_at(self):
+        """Also those that no agent has: the agent of a rack has no large node, another rack has one."""
+        small = [node(f"n{place}", labels={"rack": "a"}) for place in range(3)]
+        huge = node("huge", labels={"rack": "b"}, allocatable={"cpu": "128"})
+        agents = [{"name": "a", "shard": {"selector": "rack=a"}}]
+        bench = Bench(cluster([*small, huge]), agents=agents, max_retries=0)
+        plan = bench.planned(workload(limited(limits={"cpu": "90"})))
+        assert bench.allowed(plan) == {"huge"}
+        assert (bench.counted("found-by-last-look"), bench.counted("parked")) == (1, 0)
+
+    def test_all_nodes_are_looked_at_where_the_decision_has_no_use_for_the_sample(self):
+        """An agent that answers with nodes that are too small hides no node."""
+        nodes = [node("n0"), node("huge", allocatable={"cpu": "128"})]
+        bench = Bench(cluster(nodes), agents=EAST, post=FakePost(east=answering("east", "n0")))
+        assert bench.allowed(bench.planned(workload(limited(limits={"cpu": "90"})))) == {"huge"}
 
     def test_other_hooks_may_have_no_use_for_a_sample(self):
-        """Their reasons are told, and another sample is tried by itself; in the end it is parked."""
+        """Their reasons are told; then all nodes are looked at, and what none of them passes waits for a change."""
         bench = Bench(farm(40), allowing(), max_retries=1)
         first = bench.waits()
         assert (first.reason, first.retry_after) == ("Unschedulable", 1.0)
         assert "is not wanted" in first.message
         bench.stage.clock.advance(1)
-        assert (bench.waits().retry_after, bench.counted("sampled")) == (2.0, 2)
-        bench.stage.clock.advance(2)
-        assert (bench.waits().reason, bench.counted("parked")) == ("FailedScheduling", 1)
+        second = bench.waits()
+        assert (second.message, second.retry_after) == ("0/40 nodes are available: 40 is not wanted.", None)
+        for _ in range(2):
+            bench.stage.clock.advance(4)
+            bench.waits()
+        assert bench.counted("sampled") == 2
+
+    def test_what_no_node_passes_is_parked_in_the_end(self):
+        """After so many samples and as many looks at all nodes."""
+        bench = Bench(farm(40), allowing(), max_retries=1)
+        reasons = []
+        for _ in range(5):
+            reasons.append(bench.waits().reason)
+            bench.stage.clock.advance(4)
+        assert reasons == ["Unschedulable"] * 4 + ["FailedScheduling"]
+        assert bench.counted("parked") == 1
+
+    def test_a_node_that_only_another_hook_knows_of_is_found_in_the_next_round(self):
+        """All nodes are looked at then, and the job may have any that is left, for as long as it waits."""
+        bench = Bench(farm(40), allowing("n39"), strategy="round-robin")
+        bench.waits()
+        bench.stage.clock.advance(1)
+        plan = bench.planned()
+        assert bench.allowed(plan) == {"n39"}
+        bench.stage.clock.advance(100)
+        assert bench.allowed(bench.planned(previous=plan.state)) == {"n39"}
 
     def test_another_sample_may_have_what_the_first_had_not(self):
         """The chain then finds it."""
@@ -114,7 +137,7 @@ class TestNowhere:
         bench = Bench(farm(2), agents=EAST, post=FakePost(east=answering("east", "n00", "mine", "mine-too")))
         assert bench.allowed(bench.planned()) == {"n00"}
         assert bench.counted("dropped-unknown") == 2
-        alone = Bench(farm(2), agents=EAST, post=FakePost(east=answering("east", "mine")))
+        alone = Bench(farm(2, ready=False), agents=EAST, post=FakePost(east=answering("east", "mine")))
         assert "1 were not a node of this cluster" in alone.waits().message
 
     def test_a_plugin_that_raises_costs_a_retry_and_not_the_pod(self):
@@ -218,16 +241,21 @@ class TestOffice:
         bench = Bench(farm(4), agents=EAST, post=FakePost(), sample_nodes="LocalNodesSampler")
         assert len(bench.allowed(bench.planned())) == 1
 
-    def test_only_nodes_of_the_partition_that_the_job_names_are_of_use(self):
-        """Agents do not know of it, so it may take another sample."""
-        bench = Bench(partly_used(6, {}, gpu=("n04", "n05")), strategy="round-robin", nodes_bp=3334)
-        for _ in range(2):
-            assert bench.waits(partition="gpu").message.startswith(
-                "none of 2 sampled nodes is left: 2 cannot take the pod"
-            )
-            bench.stage.clock.advance(2)
-        plan = bench.planned(partition="gpu")
-        assert plan.course.attempts[0].nodes == {"n04"}
+    def test_only_nodes_of_the_partition_that_the_job_names_are_sampled(self):
+        """Here, and by agents that are told of it."""
+        seen = partly_used(6, {}, gpu=("n04", "n05"))
+        bench = Bench(seen, strategy="round-robin", nodes_bp=3334)
+        assert bench.planned(partition="gpu").course.attempts[0].nodes == {"n04"}
+        post = FakePost(east=answering("east", "n05"))
+        far = Bench(seen, agents=EAST, post=post)
+        assert far.planned(partition="gpu").course.attempts[0].nodes == {"n05"}
+        assert post.calls[0][2]["partition"] == "gpu"
+
+    def test_an_agent_that_does_not_know_the_partition_hides_no_node_of_it(self):
+        """It names others, and the last look finds what there is."""
+        post = FakePost(east=answering("east", "n00", "n01"))
+        bench = Bench(partly_used(6, {}, gpu=("n04", "n05")), agents=EAST, post=post)
+        assert bench.planned(partition="gpu").course.attempts[0].nodes < {"n04", "n05"}
 
     @pytest.mark.parametrize("named", ["gpu", "gpu, none", ""])
     def test_the_partition_is_the_one_that_slurm_would_take(self, named: str):

@@ -18,7 +18,7 @@ def test_the_defaults_are_those_of_the_family():
     )
     assert (options.clusters_percent, options.nodes_bp, options.concurrent_calls) == (33, 200, 50)
     assert (options.decision.queue, options.candidates, options.max_retries) == (400, 3, 10)
-    assert (options.sampling.max_rounds, options.sampling.timeout_ms) == (4, 500)
+    assert (options.sampling.max_rounds, options.sampling.timeout_ms) == (None, 500)
 
 
 @pytest.mark.parametrize(

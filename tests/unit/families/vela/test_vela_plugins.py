@@ -17,7 +17,7 @@ from slurm_bridge.families.vela.plugins import fit, geo
 from slurm_bridge.families.vela.plugins.geo import Coordinates
 from slurm_bridge.families.vela.scene import SamplingScene
 from slurm_bridge.model.node import Node, Taint
-from slurm_bridge.model.pod import Container, Pod
+from slurm_bridge.model.pod import Container, Pod, ResourceNeeds
 from slurm_bridge.translate import resources
 from tests.unit.families.vela.support_vela import limited, whole
 from tests.unit.hooks.builders import node, pod, tolerate
@@ -79,6 +79,20 @@ class TestResourcesFit:
         one = limited(limits={"cpu": "1"})
         assert scored("ResourcesFit", one, self.CLUSTER) == {"full": 25, "free": 100}
         assert scored("ResourcesFit", one, self.CLUSTER, mode="MostAllocated") == {"full": 75, "free": 0}
+
+    def test_requests_count_and_limits_where_nothing_is_requested(self):
+        """As Kubernetes does; limits alone count where that is configured."""
+        small = seen(node("small", allocatable={"cpu": "4"}), node("large", allocatable={"cpu": "64"}))
+        both = pod("p", requests={"cpu": "2"})
+        limits = ResourceNeeds(requests={"cpu": "2"}, limits={"cpu": "8"})
+        bounded = msgspec.structs.replace(
+            both, spec=msgspec.structs.replace(both.spec, containers=(Container(name="c", resources=limits),))
+        )
+        large = {"small": False, "large": True}
+        assert fitting("ResourcesFit", pod("p", requests={"cpu": "8"}), small) == large
+        assert fitting("ResourcesFit", limited(limits={"cpu": "8"}), small) == large
+        assert fitting("ResourcesFit", bounded, small) == {"small": True, "large": True}
+        assert fitting("ResourcesFit", bounded, small, amounts="limits") == large
 
     def test_limits_of_all_containers_are_added(self):
         """In the units of columns; what has no limit counts nothing."""

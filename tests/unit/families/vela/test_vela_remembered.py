@@ -11,10 +11,10 @@ from hypothesis import strategies as st
 
 from slurm_bridge.cluster import cluster_cache
 from slurm_bridge.cluster.snapshot import ClusterSnapshot
-from slurm_bridge.families.vela import samples, shard, smart
+from slurm_bridge.families.vela import pipeline, samples, smart
 from slurm_bridge.families.vela.book import SPARE, Book
 from slurm_bridge.families.vela.decision import OTHER_NODE, Decider, SamplingDecision
-from slurm_bridge.families.vela.options import DecisionOptions
+from slurm_bridge.families.vela.options import DecisionOptions, PipelineOptions
 from slurm_bridge.families.vela.samples import Picked, SamplingResponse
 from slurm_bridge.families.vela.scene import Alike, SamplingScene, SceneCache, never, same_node
 from slurm_bridge.model.slurmnode import SlurmNode
@@ -85,9 +85,9 @@ class TestKnown:
             (same_node, "cordoned", 2),
             (same_node, "partition", 1),
             (same_node, "node", 2),
-            (shard.alike, "pod", 1),
-            (shard.alike, "cordoned", 2),
-            (shard.alike, "partition", 2),
+            (pipeline.alike, "pod", 1),
+            (pipeline.alike, "cordoned", 2),
+            (pipeline.alike, "partition", 2),
         ],
     )
     def test_an_answer_stands_until_something_changes_that_matters_to_it(self, alike: Alike, change: str, often: int):
@@ -98,8 +98,8 @@ class TestKnown:
         """And one that it forgets."""
         facts = Cluster().seen().nodes["n0"]
         bare = dataclasses.replace(facts, slurm=None)
-        assert not shard.alike(bare, facts)
-        assert shard.alike(bare, bare)
+        assert not pipeline.alike(bare, facts)
+        assert pipeline.alike(bare, bare)
 
 
 class TestPicked:
@@ -142,7 +142,7 @@ def _sampled(cluster: Cluster) -> SamplingResponse:
 
 def _decided(answer: SamplingResponse, snapshot: ClusterSnapshot) -> SamplingDecision:
     merged = smart.merge({answer.cluster: answer})
-    return Decider(DecisionOptions()).decide(merged, SamplingScene(limited(), snapshot.columns, 0.0))
+    return Decider(DecisionOptions(), PipelineOptions()).decide(merged, SamplingScene(limited(), snapshot.columns, 0.0))
 
 
 class TestDecision:

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import strategies as st
 
 from slurm_bridge.families.vela import dice, strategies
-from slurm_bridge.families.vela.strategies import RandomStrategy, RoundRobin, Shared
+from slurm_bridge.families.vela.strategies import Draw, RandomStrategy, RoundRobin, SamplingStrategy, Shared
 from tests.unit.families.vela.support_vela import scripted
 
 _counts = st.integers(0, 60)
@@ -154,3 +154,45 @@ class TestLoad:
     def test_random_is_an_ordinary_strategy(self):
         """With dice of its own."""
         assert RandomStrategy(scripted(2, 0)).sample(3, 2).tolist() == [2, 0]
+
+
+class Same:
+    """A foreign strategy that names the first places again and again, each of them twice."""
+
+    def sample(self, total: int, count: int) -> list[int]:
+        return [place // 2 % total for place in range(2 * count)] if total else []
+
+
+class TestDraw:
+    @hypothesis.given(
+        st.sampled_from(["random", "round-robin", "foreign"]),
+        st.integers(0, 40),
+        st.integers(1, 9),
+        st.sets(st.integers(0, 39)),
+    )
+    def test_every_place_of_use_is_drawn_once_before_the_sample_is_over(
+        self, kind: str, total: int, missing: int, useless: set[int]
+    ):
+        """Whatever the strategy does, and though others draw by it meanwhile."""
+        made: dict[str, SamplingStrategy] = {
+            "random": RandomStrategy(dice.throw(random.Random(1))),
+            "round-robin": RoundRobin(),
+            "foreign": Same(),
+        }
+        shared = Shared(kind, made[kind])
+        draw = Draw(shared, total, lambda places: places[~np.isin(places, list(useless))])
+        rounds: list[list[int]] = []
+        while not draw.done:
+            rounds.append(draw.next(missing).tolist())
+            shared.sample(total, 3)
+        drawn = [place for places in rounds for place in places]
+        first = set(rounds[0]) if rounds else set[int]()
+        assert len(drawn) == len(set(drawn))
+        assert {*drawn, *first} == {*range(total)} - (useless - first)
+
+    def test_round_robin_goes_on_where_it_was(self):
+        """Also within a sample of several rounds; what is no use is passed over."""
+        shared = Shared("round-robin", RoundRobin(last=3))
+        draw = Draw(shared, 8, lambda places: places[places != 6])
+        assert [draw.next(2).tolist() for _ in range(4)] == [[4, 5], [7], [0, 1], [2, 3]]
+        assert draw.done

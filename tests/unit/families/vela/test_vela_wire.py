@@ -12,11 +12,14 @@ from tests.unit.families.vela.support_vela import answering, limited, response
 
 class TestRequest:
     def test_what_a_bridge_writes_an_agent_reads(self):
-        """The pod with all that decides where it can run."""
+        """The pod with all that decides where it can run, the partitions of its job, and the time that is left."""
         one = limited(limits={"cpu": "500m"}, node_selector={"zone": "a"})
-        body = msgspec.json.encode(wire.request_body(SamplingRequest(pod=one, nodes_bp=300)))
+        body = msgspec.json.encode(
+            wire.request_body(SamplingRequest(pod=one, nodes_bp=300, partition="gpu", seconds=1.5))
+        )
         read = wire.read_request(body)
-        assert (read.pod, read.nodes_bp) == (one, 300)
+        assert (read.pod, read.nodes_bp, read.partition) == (one, 300, "gpu")
+        assert read.seconds == 1.5
 
     def test_is_written_in_the_words_of_the_wire(self):
         """`podInfo.pod` is a manifest."""
@@ -26,6 +29,13 @@ class TestRequest:
             300,
             ["pod"],
         )
+
+    def test_the_default_partition_is_told_from_an_unknown_one(self):
+        """A bridge that does not know this field says nothing of partitions."""
+        body = wire.request_body(SamplingRequest(pod=limited(), partition=""))
+        assert (body["partition"], wire.read_request(msgspec.json.encode(body)).partition) == ("", "")
+        del body["partition"]
+        assert wire.read_request(msgspec.json.encode(body)).partition is None
 
     def test_how_many_may_be_left_out(self):
         """It is then the usual number, which is 0 on the wire."""
