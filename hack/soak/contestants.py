@@ -17,6 +17,7 @@ from slurm_bridge.kube import client
 from slurm_bridge.model import kinds
 from slurm_bridge.model.pod import Pod
 from slurm_bridge.runtime.clock import SystemClock
+from slurm_bridge.telemetry.collectors import InformerNumbers
 
 #: What a cache holds: uid to resource version.
 Held = dict[str, str]
@@ -68,12 +69,12 @@ class Ours:
 
     @property
     def troubles(self) -> int:
-        return self._informer.counters.failures
+        return self._informer.numbers().failures
 
     @property
-    def counters(self) -> reflector.WatchCounters:
+    def counters(self) -> InformerNumbers:
         """Lists, watches and so on."""
-        return self._informer.counters
+        return self._informer.numbers()
 
     def start(self) -> None:
         self._running = _Running(self._informer.start)
