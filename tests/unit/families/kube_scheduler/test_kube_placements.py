@@ -3,8 +3,11 @@
 from collections.abc import Sequence
 from typing import Any
 
+import numpy as np
+
 from slurm_bridge.cluster.snapshot import ClusterSnapshot
-from slurm_bridge.families.kube_scheduler import placements
+from slurm_bridge.families.kube_scheduler import placements, scene
+from slurm_bridge.families.kube_scheduler.filters import Predicates
 from slurm_bridge.hooks.attempts import PlanState
 from slurm_bridge.hooks.base import Deny
 from slurm_bridge.hooks.chain import Chain, Plan
@@ -207,3 +210,40 @@ def test_a_very_large_gang_is_not_placed_pod_by_pod(around: Around) -> None:
     found = planned(chained(around, hooked()), work, cluster(FOUR))
     assert isinstance(found, Plan)
     assert found.request.tasks_per_node is None
+
+
+def test_what_another_namespace_plans_keeps_no_pod_away(around: Around) -> None:
+    """A stranger's pods cost neither nodes nor time."""
+    chain, snapshot = chained(around, hooked()), cluster(FOUR)
+    mine = workload(spreading("p"))
+    expected = offered(planned(chain, mine, snapshot))
+    fresh = chained(around, hooked())
+    for number in range(3):
+        planned(fresh, workload(spreading(f"theirs{number}"), namespace="stranger"), snapshot)
+    assert offered(planned(fresh, mine, snapshot)) == expected
+
+
+def test_a_gang_that_fits_nowhere_ends_the_search() -> None:
+    """Whatever domain it begins in, its last pod finds no node: all nodes are looked at so often, and no more."""
+    nodes = [node(f"n{number}", labels={ZONE: str(number // 10)}) for number in range(200)]
+    asked: list[str] = []
+
+    def rules(one: Pod) -> Predicates:
+        asked.append(one.uid)
+        return {"never": lambda seen: ((seen.columns.present, "node(s) say no"),) if one.uid == "uid-p15" else ()}
+
+    snapshot = cluster(nodes)
+    together = near("podAffinity", term(ZONE, WEB))
+    pods = [web(f"p{number}", affinity=together) for number in range(16)]
+    placer = placements.Placer(
+        seen=lambda one: scene.scene(snapshot, one, capacity="allocatable"),
+        rules=rules,
+        request=request(tasks=16),
+        nodes=snapshot.columns.present,
+        scores=np.zeros(len(snapshot.columns)),
+        turn=0,
+    )
+    found = placer.place(pods, {}, None)
+    assert isinstance(found, placements.Unplaced)
+    assert (found.number, found.reasons) == (16, {"node(s) say no": 200})
+    assert len(asked) <= placements.MOST_LOOKS + len(pods)
