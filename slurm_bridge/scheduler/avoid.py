@@ -2,7 +2,8 @@
 
 A node is avoided for a while only: it may be repaired, and the memory is bounded. It is filed under the controller,
 because a pod that a kubelet refused is replaced by another of the same kind. A reason that can be seen counts no longer
-than that: until the node is uncordoned, or has room again.
+than that: until the node is uncordoned, or has room again. A hook that goes on denying a node may have a reason that
+nothing shows: then the node is avoided as any other, or the workload would never wait for another one.
 """
 
 from collections.abc import Callable, Mapping
@@ -12,6 +13,9 @@ from slurm_bridge.model.meta import Object
 from slurm_bridge.model.names import WorkloadKey, workload_key
 from slurm_bridge.scheduler.state import AvoidedNodes, Bad, Held, Roll, Stumbles, WorkloadStore
 from slurm_bridge.workloads.kind_table import WATCHED
+
+#: So often in a row a node is avoided for a short time only.
+MOST_SHORT = 2
 
 
 def _always(_node: NodeFacts | None) -> bool:
@@ -43,7 +47,12 @@ class Avoided:
             number = self._unlucky.enter(key, known.number if known is not None else None)
             if known is None:
                 known = state.avoided = AvoidedNodes(number=number)
-            known.number, known.nodes[node] = number, Bad(why, now + min(seconds or self.seconds, self.seconds), holds)
+            known.number = number
+            before = known.nodes.get(node)
+            times = 1 + (before.times if before is not None and now < before.until + self.seconds else 0)
+            if seconds is None or times > MOST_SHORT:
+                holds, seconds = holds if seconds is None else _always, self.seconds
+            known.nodes[node] = Bad(why, now + min(seconds, self.seconds), holds, times)
             for first in self._unlucky.beyond(self._most):
                 self._states.open(first).avoided = None
                 self._states.close(first)

@@ -158,11 +158,15 @@ class Notice:
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Bad:
-    """One experience with a node. `holds` says of the node as it is now whether the reason is still to be seen."""
+    """One experience with a node. `holds` says of the node as it is now whether the reason is still to be seen.
+
+    It has been made so many `times` in a row.
+    """
 
     why: str
     until: float
     holds: Callable[[NodeFacts | None], bool]
+    times: int = 1
 
 
 @dataclasses.dataclass(slots=True, kw_only=True)

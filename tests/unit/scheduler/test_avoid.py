@@ -33,6 +33,17 @@ def test_a_reason_may_be_short() -> None:
     assert whys(avoided, ("u",), 30.0) == {}
 
 
+def test_a_node_that_is_denied_again_and_again_is_avoided_for_long() -> None:
+    """Else the workload would be given it for ever, and never wait for another one; much later it has a new chance."""
+    avoided = Avoided(WorkloadStore(), seconds=600)
+    for number in range(3):
+        avoided.add("u", "n1", "denied", 30.0 * number, holds=lambda _node: False, seconds=30)
+        assert bool(whys(avoided, ("u",), 30.0 * number + 1)) is (number == 2)
+    assert whys(avoided, ("u",), 659.0) == {"n1": "denied"}
+    avoided.add("u", "n1", "denied", 1300.0, seconds=30)
+    assert whys(avoided, ("u",), 1331.0) == {}
+
+
 def test_a_node_is_avoided_for_a_while() -> None:
     """It may be repaired."""
     avoided = Avoided(WorkloadStore(), seconds=60)
