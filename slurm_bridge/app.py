@@ -160,6 +160,12 @@ def explainer(settings: Settings, *, offline: bool, clock: ports.Clock | None = 
         yield Explainer(means, servers, kinds, options)
 
 
+def try_out(settings: Settings) -> None:
+    """Build all that follows from the settings, without a server. Raises BadConfiguration where `run` would."""
+    with explainer(settings, offline=True):
+        pass
+
+
 def _submission(request: JobRequest) -> Mapping[str, object]:
     """The JSON of a submission, of one job or of several components."""
     sent: Mapping[str, object] = json.loads(

@@ -22,5 +22,7 @@ def _check(options: argparse.Namespace) -> int:
 
 
 def _effective(options: argparse.Namespace) -> int:
-    print(shown.effective(configured.configuration(options).load()), end="")
+    settings = configured.configuration(options).load()
+    app.try_out(settings)
+    print(shown.effective(settings), end="")
     return 0

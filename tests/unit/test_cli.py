@@ -55,6 +55,19 @@ def test_on_a_terminal_the_demo_is_drawn(monkeypatch: pytest.MonkeyPatch, capsys
     assert [word for word in ("newest events", "the daemon's log", "jobs left in Slurm: 0") if word not in shown] == []
 
 
+def test_what_run_would_refuse_is_an_error_of_the_configuration(
+    tmp_path: pathlib.Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """The chain is built: each of these hooks alone is right, and both want to order the queue."""
+    queues = "{partitions: [{name: default, queues: [{name: root, submitacl: '*'}]}]}"
+    path = tmp_path / "config.yaml"
+    path.write_text(f"{CONFIG}hooks: [{{name: vela}}, {{name: yunikorn, options: {{configuration: {queues}}}}}]\n")
+    assert cli.main(["check-config", "--config", str(path)]) == 1
+    told = capsys.readouterr()
+    assert "only one hook can have the phase order" in told.err
+    assert told.out == ""
+
+
 def test_the_demo_lists_its_faults(capsys: pytest.CaptureFixture[str]) -> None:
     """Nothing is started for that."""
     assert cli.main(["demo", "--fault", "help"]) == 0
