@@ -116,6 +116,9 @@ def layer(outer: NodeSet, answer: Subsets) -> tuple[NodeSet, ...]:
     if not answer.relevant:
         return (outer,)
     found = tuple(_within(outer, inner) for inner in answer.sets)
+    if outer.each is not None:
+        # All of its nodes are taken, so that there is no set within it.
+        found = tuple(one for one in found if len(one.nodes) == len(outer.nodes))
     widens = outer.required and bool(found) and not any(inner.required for inner in answer.sets)
     return (*found, outer) if widens and all(one.nodes != outer.nodes for one in found) else found
 
@@ -133,13 +136,14 @@ def _within(outer: NodeSet, inner: NodeSet) -> NodeSet:
     else:
         some, whole = (outer.parts, inner.nodes) if outer.parts else (inner.parts, outer.nodes)
         parts = tuple(part & whole for part in some)
+    numbers = [one.each for one in (outer, inner) if one.each is not None and len(one.nodes) == len(nodes)]
     return NodeSet(
         nodes=nodes,
         name=name,
         required=outer.required or inner.required,
         parts=parts,
-        each=inner.each if len(nodes) == len(inner.nodes) else None,
-        seconds=inner.seconds,
+        each=min(numbers, default=None),
+        seconds=outer.seconds if inner.seconds is None else inner.seconds,
     )
 
 

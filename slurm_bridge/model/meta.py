@@ -47,6 +47,8 @@ class Condition(Record, frozen=True, kw_only=True):
     status: str
     reason: str | None = None
     message: str | None = None
+    last_transition_time: str | None = None
+    observed_generation: int | None = None
 
 
 class Object(Record, frozen=True, kw_only=True):

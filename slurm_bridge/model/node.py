@@ -1,5 +1,7 @@
 """A Kubernetes node as the bridge sees it."""
 
+import msgspec
+
 from slurm_bridge.model import names
 from slurm_bridge.model.meta import Condition, Object, Record
 
@@ -17,6 +19,7 @@ class NodeSpec(Record, frozen=True, kw_only=True):
 
     unschedulable: bool = False
     taints: tuple[Taint, ...] = ()
+    provider_id: str = msgspec.field(default="", name="providerID")
 
 
 class ContainerImage(Record, frozen=True, kw_only=True):

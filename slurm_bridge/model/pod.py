@@ -17,6 +17,7 @@ class ResourceNeeds(Record, frozen=True, kw_only=True):
 class ContainerPort(Record, frozen=True, kw_only=True):
     """A port that may be claimed on the host."""
 
+    container_port: int = 0
     host_port: int = 0
     host_ip: str = msgspec.field(default="", name="hostIP")
     protocol: str = "TCP"
@@ -39,6 +40,7 @@ class Toleration(Record, frozen=True, kw_only=True):
     operator: str = "Equal"
     value: str = ""
     effect: str = ""
+    toleration_seconds: int | None = None
 
 
 class NamedThing(Record, frozen=True, kw_only=True):
@@ -75,7 +77,9 @@ class PodSpec(Record, frozen=True, kw_only=True):
     priority_class_name: str = ""
     preemption_policy: str | None = None
     active_deadline_seconds: int | None = None
+    termination_grace_period_seconds: int | None = None
     restart_policy: str = "Always"
+    host_network: bool = False
 
 
 class PodStatus(Record, frozen=True, kw_only=True):

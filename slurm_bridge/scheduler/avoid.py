@@ -52,7 +52,11 @@ class Avoided:
             times = 1 + (before.times if before is not None and now < before.until + self.seconds else 0)
             if seconds is None or times > MOST_SHORT:
                 holds, seconds = holds if seconds is None else _always, self.seconds
-            known.nodes[node] = Bad(why, now + min(seconds, self.seconds), holds, times)
+            bad = Bad(why, now + min(seconds, self.seconds), holds, times)
+            if before is not None and before.holds is _always and before.until > bad.until:
+                bad = before
+            known.nodes = {name: one for name, one in known.nodes.items() if now < one.until + self.seconds}
+            known.nodes[node] = bad
             for first in self._unlucky.beyond(self._most):
                 self._states.open(first).avoided = None
                 self._states.close(first)

@@ -110,9 +110,10 @@ class Kai:
             names = [name for pod in wish.pods if (name := nodes.get(pod.uid)) is not None]
             domains = {name: tree.domain(name) for name in (*names, *active)}
             placed = {name: domain[:depth] if domain is not None else None for name, domain in domains.items()}
-            # Where members run already is settled; else most of the nodes are in the right one.
-            settled = [placed[name] for name in active] or [placed[name] for name in names]
-            meant = collections.Counter(filter(None, settled)).most_common(1)
+            # Of the domains that members run in already each is right, and else any: the one with most of the nodes.
+            held = {placed[name] for name in active}
+            here = [domain for name in names if (domain := placed[name]) and (not active or domain in held)]
+            meant = collections.Counter(here).most_common(1)
             wrong |= {name: wish.spoken for name in names if not meant or placed[name] != meant[0][0]}
         if not wrong:
             return GO

@@ -129,7 +129,7 @@ class KubeScheduler:
         """The nodes on which its pods come to lie as they ask, where they ask for anything of their neighbours."""
         key = ask.workload.root.key
         asking = self._spreads or any(one.feature in self.honours for one in ask.demands)
-        if not asking or self._own or len(tasks) > placements.MOST_PODS:
+        if not asking or self._own or (ask.workload.gang is not None and not _places(ask)):
             return NOT_RELEVANT
         before, columns, attempt = self._planned.of(key), session.columns, session.attempt
         placer = placements.Placer(
@@ -147,6 +147,9 @@ class KubeScheduler:
             self._planned.drop(key)
             return Subsets(sets=(), wanted=(_unplaced(found, len(tasks)),), moving=True)
         gang = ask.workload.gang is not None
+        if before is not None and session.placed and len(found.coming) != len(before.coming):
+            # Slurm changes the number of nodes of no job: it would be another one, at the end of the queue.
+            found = before if columns.mask(before.coming).sum() == len(before.coming) else found
         if session.mode is Mode.REAL and (gang or attempt == 0):
             self._planned.put(key, dataclasses.replace(found, attempt=attempt), session.now)
         else:
@@ -310,6 +313,18 @@ class KubeScheduler:
             return nodes
         start = self._services.dice.randrange(len(columns))
         return columns.nodes(selection.some(columns.mask(nodes), enough, start))
+
+
+def _places(ask: Ask) -> bool:
+    """Whether a gang can be asked for as its pods are placed: as equal tasks, on as many nodes as that takes.
+
+    Of any other gang Slurm chooses the nodes, and the allocation is looked at.
+    """
+    pods, request = ask.workload.pods, ask.request
+    counted = request.minimum_nodes is request.maximum_nodes is None and not request.gres
+    known = not (request.constraints or request.reservation)
+    alike = len(ask.shapes) <= 1 and len({classes.key(pod) for pod in pods}) == 1
+    return counted and known and alike and len(pods) <= placements.MOST_PODS
 
 
 def _unplaced(found: Unplaced, pods: int) -> str:

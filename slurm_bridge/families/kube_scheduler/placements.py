@@ -41,10 +41,10 @@ Coming = Mapping[str, Sequence[Pod]]
 MOST_WORKLOADS = 4096
 STALE_SECONDS = 120.0
 
-#: A workload of more pods is not placed pod by pod, and all nodes are looked at so often for one workload: more would
-#: take too long. Each look takes about a millisecond with 1 000 nodes.
+#: A workload of more pods is not placed pod by pod. All nodes are looked at about so often in each way of placing one:
+#: more would take too long. Each look takes about a millisecond with 1 000 nodes.
 MOST_PODS = 128
-MOST_LOOKS = 256
+MOST_LOOKS = 128
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
@@ -136,39 +136,50 @@ class Placer:
     def place(self, pods: Sequence[Pod], beside: Coming, before: PodPlacement | None) -> PodPlacement | Unplaced:
         """A node for each pod that has none yet."""
         pods = [pod for pod in pods if not pod.bound]
-        looks = MOST_LOOKS
         for others, empty in ((beside, False), (beside, True), ({}, True)):
-            found, looks = self._from_some_domain(pods, others, before if empty else None, looks, empty=empty)
-            if isinstance(found, PodPlacement) or looks <= 0:
+            found = self._from_some_domain(pods, others, before if empty else None, empty=empty)
+            if isinstance(found, PodPlacement):
                 break
         return found
 
     def _from_some_domain(
-        self, pods: Sequence[Pod], beside: Coming, before: PodPlacement | None, looks: int, *, empty: bool
-    ) -> tuple[PodPlacement | Unplaced, int]:
-        """What is found, and how many looks are left.
+        self, pods: Sequence[Pod], beside: Coming, before: PodPlacement | None, *, empty: bool
+    ) -> PodPlacement | Unplaced:
+        """The others have to be near the first pod where it says so: that may have to begin in another domain.
 
-        The others have to be near the first pod where it says so: that may have to begin in another domain.
+        Slurm gives every node of a job the same number of tasks: an even placement is taken where there is one.
         """
-        scene, first = self.seen(pods[0]), self.nodes
-        columns = scene.columns
-        slots = room.places(columns, pods[0]) if empty else room.slots(columns, pods[0], self.request)
+        scene, first, looks = self.seen(pods[0]), self.nodes, MOST_LOOKS
+        slots = self._slots(scene.columns, pods[0], empty=empty)
         domains = _Domains.of(scene, np.where(self.nodes, slots, 0), len(pods))
-        found = self._place(pods, beside, before, first & domains.enough, empty=empty)
+        start = first & domains.enough
+        found = self._place(pods, beside, before, start, empty=empty)
         while isinstance(found, Unplaced):
             looks -= found.number
             first = first & ~(domains.around(found.start) if found.start is not None else domains.enough)
-            if looks <= 0 or not first.any():
-                break
-            found = self._place(pods, beside, before, first, empty=empty)
-        return found, looks
+            if looks <= 0 or not domains.codes or not first.any():
+                return found
+            start = first
+            found = self._place(pods, beside, before, start, empty=empty)
+        most = -(-len(pods) // len(found.coming))
+        if found.most > most:
+            even = self._place(pods, beside, None, start, most, empty=empty)
+            return even if isinstance(even, PodPlacement) else found
+        return found
 
     def _place(
-        self, pods: Sequence[Pod], beside: Coming, before: PodPlacement | None, first: Mask, *, empty: bool
+        self,
+        pods: Sequence[Pod],
+        beside: Coming,
+        before: PodPlacement | None,
+        first: Mask,
+        most: int | None = None,
+        *,
+        empty: bool,
     ) -> PodPlacement | Unplaced:
         """With `empty` what nodes have room for now does not matter, and pods stay where they were placed `before`.
 
-        The first pod comes on one of these nodes.
+        The first pod comes on one of these nodes. With `most`, nodes with room for so many get no more than that.
         """
         columns = self.seen(pods[0]).columns
         crowd, others = _Crowd(columns, beside), _counted(columns, beside)
@@ -178,6 +189,8 @@ class Placer:
         for number, pod in enumerate(pods, 1):
             look = _NodesForPod.of(self.seen(pod), crowd, self.rules(pod))
             roomy = room.places(look.columns, pod) > taken if empty else look.slots(pod, self.request) > 0
+            if most is not None:
+                roomy = roomy & (taken < most) & (self._slots(columns, pod, empty=empty) >= most)
             rows = np.flatnonzero(look.open & (self.nodes if number > 1 else first) & roomy)
             if not rows.size:
                 start = look.columns.row(chosen[pods[0].uid]) if chosen else None
@@ -189,6 +202,9 @@ class Placer:
             mine[node].append(pod)
             crowd.add(node, pod)
         return PodPlacement(nodes=chosen, coming=dict(mine))
+
+    def _slots(self, columns: NodeColumns, pod: Pod, *, empty: bool) -> Whole:
+        return room.places(columns, pod) if empty else room.slots(columns, pod, self.request)
 
     def _best(self, rows: Rows, taken: Whole, others: Whole) -> int:
         """Nodes that the workload has already, then the best scores, then nodes with the fewest pods to come."""

@@ -26,7 +26,7 @@ from slurm_bridge.scheduler import resizes
 from slurm_bridge.scheduler.context import SchedulerContext
 from slurm_bridge.scheduler.effects import cancel, job_users, update
 from slurm_bridge.scheduler.placement import checks, slots
-from slurm_bridge.scheduler.placement.checks import PATIENCE, VACATED_LOOK, Misfit, Occupied, Spot
+from slurm_bridge.scheduler.placement.checks import DENIED_SECONDS, PATIENCE, VACATED_LOOK, Misfit, Occupied, Spot
 from slurm_bridge.scheduler.queue import AT_ONCE, WOKEN, Filed
 from slurm_bridge.scheduler.state import DesiredJob
 from slurm_bridge.scheduler.workload_pods import WorkloadPods
@@ -61,7 +61,7 @@ def bind(ctx: SchedulerContext, desired: DesiredJob, placeholder: Placeholder) -
         spots, problem = _place(ctx, desired, again)
     if isinstance(spots, Misfit):
         return _give_back(ctx, desired, read, spots)
-    return _bind_all(ctx, desired, spots, read) if problem is None else _not_now(ctx, desired, read, problem)
+    return _bind_all(ctx, desired, spots, read) if problem is None else _not_now(ctx, desired, read, problem, spots)
 
 
 def join(ctx: SchedulerContext, desired: DesiredJob, members: WorkloadPods, placeholder: Placeholder) -> Filed:
@@ -164,17 +164,23 @@ def _spots(
     return tuple(spots)
 
 
-def _not_now(ctx: SchedulerContext, desired: DesiredJob, read: Placeholder, problem: Misfit | Wait) -> Filed:
+def _not_now(
+    ctx: SchedulerContext, desired: DesiredJob, read: Placeholder, problem: Misfit | Wait, spots: tuple[Spot, ...]
+) -> Filed:
     if isinstance(problem, Misfit):
         return _give_back(ctx, desired, read, problem)
     now = ctx.clock.now()
-    patience, nodes = (problem.patience, problem.nodes) if isinstance(problem, Occupied) else (PATIENCE, ())
+    if isinstance(problem, Occupied):
+        patience, nodes, seconds = problem.patience, problem.nodes, None
+    else:
+        patience, nodes, seconds = PATIENCE, tuple(dict.fromkeys(spot.node.name for spot in spots)), DENIED_SECONDS
     leadership = ctx.states.of(desired.workload.root.key).leadership
     if leadership.occupied_since is None:
         leadership.occupied_since = now
     left = leadership.occupied_since + patience - now
     if left <= 0:
-        return _give_back(ctx, desired, read, Misfit(reason=problem.reason, message=problem.message, nodes=nodes))
+        misfit = Misfit(reason=problem.reason, message=problem.message, nodes=nodes, seconds=seconds)
+        return _give_back(ctx, desired, read, misfit)
     ctx.say(desired.workload, problem.reason, problem.message)
     return Filed(after=left if problem.retry_after is None else min(left, problem.retry_after))
 

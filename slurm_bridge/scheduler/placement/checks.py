@@ -52,7 +52,8 @@ class Misfit:
         needed = self.lacking.get(node)
         if needed is not None:
             return lambda now: now is not None and fits(now, needed) is not None
-        return lambda now: _unchanged(then, now)
+        seen = _seen(then)
+        return lambda now: _seen(now) == seen
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
@@ -118,11 +119,11 @@ def _together(problems: Iterable[Misfit | Occupied]) -> Misfit | Occupied | None
     return dataclasses.replace(misfits[0], message=text, nodes=nodes, lacking=lacking)
 
 
-def _unchanged(then: NodeFacts | None, now: NodeFacts | None) -> bool:
-    """Kubernetes says the same of the node and of the pods there; records are replaced, and never changed."""
-    if then is None or now is None:
-        return then is now
-    return then.node is now.node and then.pods is now.pods
+def _seen(node: NodeFacts | None) -> tuple[str, frozenset[str]] | None:
+    """What Kubernetes says of a node and of the pods there, in short: it is kept for a while."""
+    if node is None:
+        return None
+    return node.node.metadata.resource_version, frozenset(pod.uid for pod in node.pods)
 
 
 def _sum(pods: Iterable[Pod]) -> Mapping[str, Fraction]:

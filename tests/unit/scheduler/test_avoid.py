@@ -44,6 +44,14 @@ def test_a_node_that_is_denied_again_and_again_is_avoided_for_long() -> None:
     assert whys(avoided, ("u",), 1331.0) == {}
 
 
+def test_a_kubelet_that_refused_a_pod_counts_for_longer_than_a_hook() -> None:
+    """What is known for longer is not forgotten for a reason that is gone soon."""
+    avoided = Avoided(WorkloadStore(), seconds=600)
+    avoided.add("u", "n1", "refused", 0.0)
+    avoided.add("u", "n1", "denied", 10.0, holds=lambda _node: False, seconds=30)
+    assert whys(avoided, ("u",), 599.0) == {"n1": "refused"}
+
+
 def test_a_node_is_avoided_for_a_while() -> None:
     """It may be repaired."""
     avoided = Avoided(WorkloadStore(), seconds=60)
