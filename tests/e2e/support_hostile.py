@@ -34,11 +34,15 @@ _FORGED: Mapping[str, Callable[[str, str], tuple[dict[str, str], dict[str, str]]
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class Hostile:
-    """The hostile namespace beside the world of a victim, and which of the victim's objects it names."""
+    """The hostile namespace beside the world of a victim, and which of the victim's objects it names.
+
+    `scheduler` is that of its pods: the victim's own, or one that does not exist.
+    """
 
     world: World
     namespace: str
     victims: Sequence[Json]
+    scheduler: str
 
     def pods(self) -> list[Json]:
         """What there is of it."""
@@ -61,7 +65,7 @@ class Hostile:
         self.create(*self._forged(), *self._garbage(), *self._stuck(), *self._busy())
 
     def _pod(self, name: str, *, marks: Mapping[str, str] | None = None, **metadata: Any) -> Json:
-        made = support_world.pod(name, self.world.daemon.scheduler, annotations=marks or support_world.FOREVER)
+        made = support_world.pod(name, self.scheduler, annotations=marks or support_world.FOREVER)
         made["metadata"].update(metadata)
         return made
 

@@ -49,7 +49,11 @@ class Scene:
 
 @pytest.fixture(scope="module")
 def scene(open_world: OpenWorld, slurm: support_servers.Slurm) -> Iterator[Scene]:
-    """Bursts alone, then everything hostile at once, then the same bursts again."""
+    """Bursts, then everything hostile at once, then the same bursts again.
+
+    The bridge is not to blame for what hostile pods cost the servers on the same processors. So the first bursts are made
+    beside the same pods of another scheduler.
+    """
     world = open_world("victim", scheduling={"unstarted_window": WINDOW})
     objects, member, served = support_kinds.Objects(world), support_kinds.template(world), support_kinds.served(world)
     made = [
@@ -57,10 +61,16 @@ def scene(open_world: OpenWorld, slurm: support_servers.Slurm) -> Iterator[Scene
         objects.create("LeaderWorkerSet", "lws", support_kinds.leader_worker_spec(served, MEMBERS)),
     ]
     gangs = {one["kind"]: support_groups.placed(world, one["metadata"]["name"], MEMBERS) for one in made}
-    *_, alone = paces(world, "alone", ALONE)
-    odd = support_hostile.odd_job_name(slurm)
-    with support_world.namespace(world.kube, f"{world.namespace}-hostile") as name:
-        hostile = Hostile(world=world, namespace=name, victims=made)
+    with (
+        support_world.namespace(world.kube, f"{world.namespace}-others") as others,
+        support_world.namespace(world.kube, f"{world.namespace}-hostile") as name,
+    ):
+        theirs = Hostile(world=world, namespace=others, victims=made, scheduler=f"not-{world.daemon.scheduler}")
+        theirs.settle()
+        with theirs.at_work():
+            *_, alone = paces(world, "alone", ALONE)
+        odd = support_hostile.odd_job_name(slurm)
+        hostile = Hostile(world=world, namespace=name, victims=made, scheduler=world.daemon.scheduler)
         hostile.settle()
         try:
             with hostile.at_work():
