@@ -51,8 +51,8 @@ class Scene:
 def scene(open_world: OpenWorld, slurm: support_servers.Slurm) -> Iterator[Scene]:
     """Bursts, then everything hostile at once, then the same bursts again.
 
-    The bridge is not to blame for what hostile pods cost the servers on the same processors. So the first bursts are made
-    beside the same pods of another scheduler.
+    The bridge is not to blame for what hostile pods cost the servers on the same processors. So the first bursts are
+    made beside the same pods of another scheduler.
     """
     world = open_world("victim", scheduling={"unstarted_window": WINDOW})
     objects, member, served = support_kinds.Objects(world), support_kinds.template(world), support_kinds.served(world)
