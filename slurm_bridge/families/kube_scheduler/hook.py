@@ -147,7 +147,8 @@ class KubeScheduler:
             self._planned.drop(key)
             return Subsets(sets=(), wanted=(_unplaced(found, len(tasks)),), moving=True)
         gang = ask.workload.gang is not None
-        if before is not None and session.placed and len(found.coming) != len(before.coming):
+        same = before is not None and session.placed and before.nodes.keys() == found.nodes.keys()
+        if before is not None and same and len(found.coming) != len(before.coming):
             # Slurm changes the number of nodes of no job: it would be another one, at the end of the queue.
             found = before if columns.mask(before.coming).sum() == len(before.coming) else found
         if session.mode is Mode.REAL and (gang or attempt == 0):

@@ -247,3 +247,14 @@ def test_a_gang_that_fits_nowhere_ends_the_search() -> None:
     assert isinstance(found, placements.Unplaced)
     assert (found.number, found.reasons) == (16, {"node(s) say no": 200})
     assert len(asked) <= 3 * (placements.MOST_LOOKS + len(pods))
+
+
+def test_a_member_that_joins_a_waiting_gang_has_a_node_too(around: Around) -> None:
+    """What was planned without it is of no use, although another number of nodes is another job."""
+    chain, snapshot = chained(around, hooked()), cluster(FOUR)
+    two, three = (gang(*(spreading(f"p{number}") for number in range(count))) for count in (2, 3))
+    first = planned(chain, two, snapshot)
+    assert isinstance(first, Plan)
+    grown = planned(chain, three, snapshot, previous=first.state)
+    assert isinstance(grown, Plan)
+    assert grown.request.minimum_nodes * grown.request.tasks_per_node >= 3
