@@ -5,7 +5,8 @@ import datetime as dt
 import functools
 from collections.abc import Mapping
 
-from slurm_bridge.families.yunikorn import people
+from slurm_bridge.cluster.snapshot import EMPTY, ClusterSnapshot
+from slurm_bridge.families.yunikorn import people, whole_nodes
 from slurm_bridge.families.yunikorn.options import YunikornOptions
 from slurm_bridge.families.yunikorn.queues.quantities import VCORE
 from slurm_bridge.hooks.base import Ask
@@ -28,7 +29,10 @@ _MOST_TIMES = 1024
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
 class CoreDemand:
-    """Everything that the core is told. `title` is for people; `created` is Unix time."""
+    """Everything that the core is told. `title` is for people; `created` is Unix time.
+
+    `total` is what its queue counts. With nodes of its own these are whole nodes; `asked` is what it asks for itself.
+    """
 
     uid: WorkloadKey
     title: str
@@ -42,24 +46,36 @@ class CoreDemand:
     node_sort: str
     #: Others may have to go for it.
     preempts: bool = True
+    asked: Mapping[str, int] | None = None
+    exclusive: bool = False
 
     def same(self, other: "CoreDemand") -> bool:
-        """The core would be told the same; tags and users may move, and count for what comes anew."""
+        """The core would be told the same; tags and users may move, and count for what comes anew.
+
+        What whole nodes have may move, too.
+        """
         return _told(self) == _told(other)
 
 
 def _told(one: CoreDemand) -> tuple[object, ...]:
-    return one.total, one.priority, one.queue, one.node_sort, one.preempts
+    asked = one.total if one.asked is None else one.asked
+    return asked, one.exclusive, one.priority, one.queue, one.node_sort, one.preempts
 
 
-def demand(ask: Ask, options: YunikornOptions, namespaces: View | None) -> CoreDemand:
+def demand(
+    ask: Ask, options: YunikornOptions, namespaces: View | None, snapshot: ClusterSnapshot = EMPTY
+) -> CoreDemand:
     """Of this workload as it is asked for."""
     workload = ask.workload
     user, groups = people.user_of(workload, options.users)
+    asked = total(ask, options.gres)
+    whole = _whole(ask, asked, snapshot)
     return CoreDemand(
         uid=workload.root.key,
         title=f"{workload.root.namespace}/{workload.root.name}",
-        total=total(ask, options.gres),
+        total=asked if whole is None else whole,
+        asked=None if whole is None else asked,
+        exclusive=ask.request.exclusive,
         priority=workload.priority,
         created=_unix(workload.created),
         queue=ask.hints.get("queue", ""),
@@ -69,6 +85,17 @@ def demand(ask: Ask, options: YunikornOptions, namespaces: View | None) -> CoreD
         node_sort=ask.hints.get("node-sort-policy", ""),
         preempts=all(pod.spec.preemption_policy != _NEVER for pod in workload.pods),
     )
+
+
+def _whole(ask: Ask, asked: Mapping[str, int], snapshot: ClusterSnapshot) -> Mapping[str, int] | None:
+    """What its nodes have, where no other job may run there; None where it shares them."""
+    if not whole_nodes.wants(ask, snapshot):
+        return None
+    nodes = {pod.spec.node_name for pod in ask.workload.pods}
+    if "" not in nodes and None not in nodes:
+        return whole_nodes.of_nodes([node for node in nodes if node], asked, snapshot)
+    minimum = (ask.request.minimum_nodes or 0) if _annotated(ask, "minimum_nodes") else 0
+    return whole_nodes.expected(ask, asked, minimum, snapshot)
 
 
 def total(ask: Ask, gres: Mapping[str, str]) -> dict[str, int]:
@@ -139,11 +166,11 @@ class Demands:
         #: What it was made of, and what came of it.
         self._last: tuple[Workload, Mapping[str, str], Object | None, CoreDemand] | None = None
 
-    def of(self, ask: Ask, namespaces: View) -> CoreDemand:
+    def of(self, ask: Ask, namespaces: View, snapshot: ClusterSnapshot = EMPTY) -> CoreDemand:
         """Of this workload as it is asked for."""
-        if _is_annotated(ask):
-            # Then it depends on the request, which becomes another one during the pass.
-            return demand(ask, self._options, namespaces)
+        if _is_annotated(ask) or whole_nodes.wants(ask, snapshot):
+            # Then it depends on the request, which becomes another one during the pass, or on the nodes there are.
+            return demand(ask, self._options, namespaces, snapshot)
         last, namespace = self._last, namespaces.get("", ask.workload.root.namespace)
         if last is not None and last[0] is ask.workload and last[1] == ask.hints and last[2] is namespace:
             return last[3]

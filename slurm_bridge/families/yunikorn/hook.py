@@ -4,13 +4,25 @@ admit    known to no queue: it enters one, and waits      commit   one that was 
          no queue takes it: refused                                enters its queue only now
          its queue has not let it in: waits, and why      order    as the queues have let them in
          let in, or in Slurm already: goes on             express  account, qos and partition of the queue
+verify   one with whole nodes counts as those it has
 """
 
+import dataclasses
 import threading
 from collections.abc import Mapping, Sequence
 from typing import ClassVar
 
-from slurm_bridge.families.yunikorn import admin, demands, node_scores, people, picture, queue_reasons, restorer, setup
+from slurm_bridge.families.yunikorn import (
+    admin,
+    demands,
+    node_scores,
+    people,
+    picture,
+    queue_reasons,
+    restorer,
+    setup,
+    whole_nodes,
+)
 from slurm_bridge.families.yunikorn.manager import Manager
 from slurm_bridge.families.yunikorn.members import QueueMember, Stage
 from slurm_bridge.families.yunikorn.options import YunikornOptions
@@ -71,7 +83,8 @@ class Yunikorn:
         """Workloads with a job, or on nodes, count before others are let in."""
         namespaces = views.get(Need.NAMESPACES)
         options = self._setup.options
-        known = [restorer.known(one, demands.demand(one.ask, options, namespaces)) for one in held]
+        seen = self._services.snapshot()
+        known = [restorer.known(one, demands.demand(one.ask, options, namespaces, seen)) for one in held]
         with self._lock:
             inherited = self._services.carried.value
             if isinstance(inherited, Manager) and not fresh:
@@ -195,6 +208,18 @@ class Yunikorn:
         member = self._member(manager, session, ask)
         return GO if member is None else self._answer(manager, member, session)
 
+    def verify(self, session: Session, workload: Workload, nodes: Mapping[str, str]) -> Admit:
+        """A workload with nodes of its own has them now: these are what its queue counts."""
+        manager = self._manager
+        member = manager.members.get(workload.root.key) if manager is not None else None
+        asked = member.demand.asked if member is not None else None
+        if manager is None or member is None or asked is None or session.mode is not Mode.REAL:
+            return GO
+        bound = (pod.spec.node_name for pod in workload.pods)
+        total = whole_nodes.of_nodes({*nodes.values(), *filter(None, bound)}, asked, session.snapshot)
+        manager.recount(dataclasses.replace(member.demand, total=total))
+        return GO
+
     def _rank(self, workload: Workload) -> Rank:
         """In the order in which queues let them in; after these those that are new or wait."""
         manager = self._manager
@@ -241,7 +266,7 @@ class Yunikorn:
     def _member(self, manager: Manager, session: Session, ask: Ask) -> QueueMember | None:
         """As the core knows it, or comes to know it now; None for one that is to enter only at the end of its pass."""
         uid = ask.workload.root.key
-        wanted = self._demands.of(ask, session.view(Need.NAMESPACES))
+        wanted = self._demands.of(ask, session.view(Need.NAMESPACES), session.snapshot)
         member = manager.members.get(uid)
         if member is None and session.placed:
             return manager.adopt(wanted, started=False)
@@ -249,13 +274,15 @@ class Yunikorn:
             return None
         if member is None:
             return manager.enter(wanted, placed=session.placed)
-        # One that was refused is asked for again with whatever has changed.
-        same = member.demand == wanted if member.stage is Stage.REFUSED else member.demand.same(wanted)
+        same = member.stands_for(wanted)
         # One that had to go, and has no job any more, lines up anew, behind the one that it made room for.
         went = session.mode is Mode.REAL and not session.placed and manager.evictions.recall(uid) is not None
         if not same or went:
-            member = manager.enter(wanted, placed=session.placed)
-        elif session.placed:
+            return manager.enter(wanted, placed=session.placed)
+        if wanted.asked is not None and member.demand.asked is None:
+            # Another hook has sent it into a partition of Slurm in which jobs do not share nodes.
+            manager.recount(wanted)
+        if session.placed:
             manager.seen(member)
         return member
 

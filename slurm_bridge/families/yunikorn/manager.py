@@ -5,6 +5,7 @@ queues hold a workload here, and the number of others ahead.
 
     enter    an application with one ask for all pods      leave    the application goes, and what it used is free
     adopt    one that has a job already, whatever the limits
+    recount  one has its nodes, and they are whole: it counts as these
     recalls  workloads that the core evicts; each leaves, which confirms it, or is spared
 
 Each time a workload enters it is another application: what leaves needs a while, and two must not be confused.
@@ -124,12 +125,42 @@ class Manager:
             )
             return member
 
+    def recount(self, demand: CoreDemand) -> None:
+        """One that was let in counts as so much from now on, whatever the limits: it has nodes, and they are whole.
+
+        One request: no other workload is let in between the two. One that is to go leaves with what it counted as.
+        """
+        with self.lock:
+            member = self.members.get(demand.uid)
+            if member is None or member.stage is not Stage.GIVEN or self.evictions.recall(demand.uid) is not None:
+                return
+            if member.demand.total == demand.total:
+                return
+            before = Named(partition=PARTITION, name=member.name)
+            del self._by_name[member.name]
+            member.demand, member.name = demand, self._name(demand)
+            self._by_name[member.name] = member
+            self.ahead.rename(before.name, member.name)
+            self.engine.send(
+                Update(
+                    rm=RM,
+                    nodes=self.engine.widened(demand.total),
+                    applications=(core_requests.forced(member),),
+                    standing=(core_requests.standing(member),),
+                    started=(core_requests.id_of(member.name),) if member.started else (),
+                    removed_applications=(before,),
+                )
+            )
+
     def _member(self, demand: CoreDemand) -> QueueMember:
         self.leave(demand.uid)
-        self._entered += 1
-        member = QueueMember(demand=demand, name=f"{demand.title}#{self._entered}", since=self._services.clock.wall())
+        member = QueueMember(demand=demand, name=self._name(demand), since=self._services.clock.wall())
         self.members[demand.uid] = self._by_name[member.name] = member
         return member
+
+    def _name(self, demand: CoreDemand) -> str:
+        self._entered += 1
+        return f"{demand.title}#{self._entered}"
 
     def leave(self, key: WorkloadKey) -> None:
         """It is over, or no longer what it was: what it used is free."""

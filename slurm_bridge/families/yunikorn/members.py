@@ -41,6 +41,13 @@ class QueueMember:
     #: One that came later and asks for less has started before it.
     passed: bool = False
 
+    def stands_for(self, demand: CoreDemand) -> bool:
+        """Nothing has changed of what the core was told. What nodes have counts where it is not decided yet."""
+        if self.stage is Stage.REFUSED:
+            # It is asked for again with whatever has changed.
+            return self.demand == demand
+        return self.demand.same(demand) and (self.stage is Stage.GIVEN or self.demand.total == demand.total)
+
 
 def pass_by(started: QueueMember, waiting: Iterable[QueueMember | None]) -> None:
     """Those that were let in before it, and ask for more of something, see it come by.
@@ -69,6 +76,11 @@ class Ahead:
     def seen(self, name: str) -> None:
         """Slurm has a job of it: it is ahead until that starts."""
         self._until[name] = math.inf
+
+    def rename(self, old: str, new: str) -> None:
+        """The same workload has another name; nothing where it is not ahead."""
+        if old in self._until:
+            self._until[new] = self._until.pop(old)
 
     @property
     def names(self) -> tuple[str, ...]:

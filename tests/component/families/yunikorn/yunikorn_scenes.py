@@ -36,6 +36,7 @@ class Queues:
         self.base = bridge.core.context.config
         self.around = ChainServices(clock=bridge.clock, settle=configuration.settle(), threads=False)
         self.around = dataclasses.replace(self.around, wake=bridge.core.queue.activate)
+        self.around = dataclasses.replace(self.around, seen=bridge.core.context.keeper.snapshot)
         self.configure(*queues, **options)
 
     def configure(self, *queues: Any, **options: Any) -> None:
