@@ -59,6 +59,7 @@ def pages() -> dict[pathlib.Path, str]:
         ("kube-scheduler.md", "predicates", docs_hooks.predicates()),
         ("kube-scheduler.md", "priorities", docs_hooks.ratings()),
         ("kube-scheduler.md", "arguments", docs_hooks.arguments()),
+        ("kube-scheduler.md", "plugins", docs_hooks.scheduler_plugins()),
         ("metrics.md", "metrics", docs_tables.metrics()),
         ("operating.md", "checks", docs_tables.checks()),
         ("preemption.md", "options", docs_hooks.options("preemption", ExtenderOptions)),

@@ -10,7 +10,13 @@ from typing import Any
 import docs_options
 from slurm_bridge.cluster.rules import attachments
 from slurm_bridge.families import policy
-from slurm_bridge.families.kube_scheduler.options import STANDARD_PREDICATES, STANDARD_PRIORITIES, TermOptions
+from slurm_bridge.families.kube_scheduler import plugins as scheduler
+from slurm_bridge.families.kube_scheduler.options import (
+    STANDARD_PREDICATES,
+    STANDARD_PRIORITIES,
+    NamedProfile,
+    TermOptions,
+)
 from slurm_bridge.families.kube_scheduler.predicates import nodes, resources, services, standard
 from slurm_bridge.families.kube_scheduler.priorities import table as priorities
 from slurm_bridge.families.vela import catalogue
@@ -95,7 +101,7 @@ ARGUMENTS: Mapping[str, str] = {
 }
 
 #: Groups of options that are explained in tables or sentences of their own.
-APART = (catalogue.Filter, catalogue.Score, policy.PolicyDefaults, TermOptions)
+APART = (catalogue.Filter, catalogue.Score, policy.PolicyDefaults, TermOptions, NamedProfile)
 
 
 def options(hook: str, *more: docs_options.Model) -> str:
@@ -127,6 +133,24 @@ def ratings() -> str:
         for name in ordered
     )
     return _table(("priority", "weight by default", "prefers", "`args`"), rows)
+
+
+def scheduler_plugins() -> str:
+    """kube-scheduler's plugins that filter or score, with the predicate and the priority that do the same."""
+    weights = {one.name: one.weight for one in scheduler.DEFAULTS}
+    fit = "LeastAllocated, MostAllocated or RequestedToCapacityRatio, as `scoringStrategy` says"
+    names = [one.name for one in scheduler.DEFAULTS if one.name in {*scheduler.PREDICATES, *scheduler.PRIORITIES}]
+    rows = (
+        (f"`{name}`", _named(scheduler.PREDICATES, name), _named(scheduler.PRIORITIES, name) or fit, str(weights[name]))
+        if name in scheduler.PRIORITIES
+        else (f"`{name}`", _named(scheduler.PREDICATES, name), "", "")
+        for name in names
+    )
+    return _table(("plugin", "predicate", "priority", "weight by default"), rows)
+
+
+def _named(table: Mapping[str, str], name: str) -> str:
+    return f"`{table[name]}`" if table.get(name) else ""
 
 
 def arguments() -> str:

@@ -80,8 +80,11 @@ def changeable(settings: Settings, around: ChainServices) -> Config:
 def _ignored(options: Any) -> Iterator[str]:
     """The resources that some part of a hook's options says to ignore: no other hook may ask for them then."""
     if isinstance(options, Mapping):
-        said = options.get("ignored_resources", ())
-        yield from (one for one in (said if isinstance(said, list | tuple) else ()) if isinstance(one, str))
+        # As this program writes it, and as a KubeSchedulerConfiguration does.
+        for said in (options.get("ignored_resources"), options.get("ignoredResources")):
+            yield from (one for one in (said if isinstance(said, list | tuple) else ()) if isinstance(one, str))
+        if options.get("ignoredByScheduler") is True and isinstance(options.get("name"), str):
+            yield options["name"]
         for value in options.values():
             yield from _ignored(value)
     elif isinstance(options, list | tuple):

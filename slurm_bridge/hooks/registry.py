@@ -38,7 +38,7 @@ BUILTIN: Mapping[str, str] = {
     "policy": "slurm_bridge.families.policy:Policy",
     "eligibility": "slurm_bridge.families.eligibility:Eligibility",
     "vela": "slurm_bridge.families.vela.hook:Vela",
-    "kube-scheduler": "slurm_bridge.families.kube_scheduler.hook:KubeScheduler",
+    "kube-scheduler": "slurm_bridge.families.kube_scheduler.profiles:Profiles",
     "preemption": "slurm_bridge.families.kube_scheduler.preemption.hook:Preemption",
     "kai": "slurm_bridge.families.kai.hook:Kai",
     "yunikorn": "slurm_bridge.families.yunikorn.hook:Yunikorn",

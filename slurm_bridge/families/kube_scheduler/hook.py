@@ -1,10 +1,9 @@
-"""The hook "kube-scheduler": predicates deny nodes, priorities rate the others, and both look again at the end."""
+"""One profile of the hook "kube-scheduler": predicates deny nodes, priorities rate the others, both look again."""
 
 import dataclasses
 import functools
 import zlib
 from collections.abc import Mapping, Sequence
-from typing import ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -56,10 +55,11 @@ class KubeScheduler:
     """`filter` denies with kube-scheduler's words, `score` rates as it does, `verify` asks again at the end."""
 
     name = "kube-scheduler"
-    Options: ClassVar = KubeSchedulerOptions
-    services = True
 
-    def __init__(self, options: KubeSchedulerOptions, services: HookServices) -> None:
+    def __init__(
+        self, options: KubeSchedulerOptions, services: HookServices, beside: "KubeScheduler | None" = None
+    ) -> None:
+        """`beside`: another profile, with which it shares the extenders and what pods were placed."""
         self._options, self._services = options, services
         self._rules = rules(options)
         self._prioritizer = priority_chain.of(options, services.finest)
@@ -75,13 +75,13 @@ class KubeScheduler:
         #: A site's code is part of it, which may hang: it is called as a foreign hook is.
         self.foreign = self._prioritizer.foreign or self._own
         self._looking = Looking(self.needs, options)
-        self._extenders = ExtenderDesk(options.extenders, services)
+        self.extenders: ExtenderDesk = beside.extenders if beside else ExtenderDesk(options.extenders, services)
         self._tiers = Tiers(count=options.tiers, first=options.first_tier, widen_after=options.widen_after_seconds)
         self._latest: Recent[bytes, tuple[int, Nodes, float, Prioritized]] = Recent(MOST_LATEST)
         self._resting = Resting(self._rules)
         self._still: VersionCache[Known, Denied] = VersionCache()
         self._moving: VersionCache[Known, Denied] = VersionCache()
-        self._planned = PlannedPods()
+        self.planned: PlannedPods = beside.planned if beside else PlannedPods()
 
     def filter(self, session: Session, ask: Ask, nodes: Nodes) -> Denied | Wait:
         """Predicates, and then what extenders say of the nodes that these leave."""
@@ -89,7 +89,7 @@ class KubeScheduler:
         if not self._options.extenders:
             return denied
         uid, pod = ask.workload.root.key, _first(ask)
-        said = self._extenders.said(uid, classes.key(pod), pod, denied.left(nodes), session.columns)
+        said = self.extenders.said(uid, classes.key(pod), pod, denied.left(nodes), session.columns)
         if isinstance(said, Wait) or not said.denied:
             return said if isinstance(said, Wait) else denied
         by_extenders = {name: (reason,) for name, reason in said.denied.items()}
@@ -104,7 +104,7 @@ class KubeScheduler:
         found = self._lately(session, key, nodes)
         if found is None:
             seen = self._scene(session, pod, self._options.capacity)
-            said = self._extenders.known(ask.workload.root.key, classes.key(pod)).rows
+            said = self.extenders.known(ask.workload.root.key, classes.key(pod)).rows
             found = self._prioritizer.run(seen, session, self._rated(seen, nodes), key=key, extended=said)
             self._latest.put(key, (session.snapshot.version, nodes, self._services.clock.now(), found))
         else:
@@ -131,7 +131,7 @@ class KubeScheduler:
         asking = self._spreads or any(one.feature in self.honours for one in ask.demands)
         if not asking or self._own or (ask.workload.gang is not None and not _places(ask)):
             return NOT_RELEVANT
-        before, columns, attempt = self._planned.of(key), session.columns, session.attempt
+        before, columns, attempt = self.planned.of(key), session.columns, session.attempt
         placer = placements.Placer(
             seen=functools.partial(self._scene, session, capacity=self._options.capacity),
             rules=functools.partial(self._asked, session),
@@ -144,7 +144,7 @@ class KubeScheduler:
         kept = before if before is not None and before.attempt == attempt else None
         found = placer.place(tasks, self._beside(session, key), kept)
         if isinstance(found, Unplaced):
-            self._planned.drop(key)
+            self.planned.drop(key)
             return Subsets(sets=(), wanted=(_unplaced(found, len(tasks)),), moving=True)
         gang = ask.workload.gang is not None
         same = before is not None and session.placed and before.nodes.keys() == found.nodes.keys()
@@ -152,9 +152,9 @@ class KubeScheduler:
             # Slurm changes the number of nodes of no job: it would be another one, at the end of the queue.
             found = before if columns.mask(before.coming).sum() == len(before.coming) else found
         if session.mode is Mode.REAL and (gang or attempt == 0):
-            self._planned.put(key, dataclasses.replace(found, attempt=attempt), session.now)
+            self.planned.put(key, dataclasses.replace(found, attempt=attempt), session.now)
         else:
-            self._planned.drop(key)
+            self.planned.drop(key)
         chosen = NodeSet(
             nodes=columns.nodes(columns.mask(found.coming)),
             name="placed pod by pod",
@@ -168,7 +168,7 @@ class KubeScheduler:
 
     def forget(self, workload: WorkloadKey) -> None:
         """Its pods have their nodes, or are gone."""
-        self._planned.drop(workload)
+        self.planned.drop(workload)
 
     def verify(self, session: Session, workload: Workload, nodes: Mapping[str, str]) -> Admit | Deny | Wait:
         """By what is free now: all pods there count, except the pod itself.
@@ -196,7 +196,7 @@ class KubeScheduler:
             there = facts.get(node)
             return there is not None and any(one.uid == pod.uid for one in there.pods)
 
-        return self._planned.beside(key, session.now, runs)
+        return self.planned.beside(key, session.now, runs)
 
     def _asked(self, session: Session, pod: Pod) -> Mapping[str, PredicateRule]:
         """The rules about such a pod in which what runs has a say."""
@@ -215,7 +215,7 @@ class KubeScheduler:
 
     def close(self) -> None:
         """End the threads that ask extenders."""
-        self._extenders.close()
+        self.extenders.close()
 
     def _by_predicates(self, session: Session, ask: Ask) -> Denied:
         """Of several shapes it is enough when a node can take one."""

@@ -6,6 +6,8 @@ from typing import Annotated, Any, Literal, Self
 
 import pydantic
 
+from slurm_bridge.families.kube_scheduler import plugins
+
 Capacity = Literal["allocatable", "free"]
 
 #: In the order in which kube-scheduler asks: what is cheap and final first. CheckNodeCondition is not among them, as in
@@ -170,33 +172,18 @@ class AffinityOptions(pydantic.BaseModel, frozen=True, extra="forbid", use_attri
     """Terms that count for NodeAffinity."""
 
 
-class KubeSchedulerOptions(pydantic.BaseModel, frozen=True, extra="forbid", use_attribute_docstrings=True):
-    """Predicates and priorities by name, and how scores become attempts."""
+class ProfileOptions(pydantic.BaseModel, frozen=True, extra="forbid", use_attribute_docstrings=True):
+    """Predicates and priorities by name, and what they evaluate for pods that say nothing themselves."""
 
     predicates: tuple[PredicateOptions, ...] = tuple(PredicateOptions(name=name) for name in STANDARD_PREDICATES)
     """Predicates in the order in which they are asked; a bare name is one without arguments."""
-    always_check_all: bool = False
-    """Ask all of them about every node; else a node is out with the first that fails, and has only its reasons."""
     priorities: tuple[PriorityOptions, ...] = tuple(
         PriorityOptions(name=name, weight=weight) for name, weight in STANDARD_PRIORITIES.items()
     )
     """Priorities with their weights."""
-    capacity: Capacity = "allocatable"
-    """What resources are compared with: all that a node has (what is in use is a matter of Slurm's queue), or what is
-    free now."""
     percentage_of_nodes: Annotated[int, pydantic.Field(ge=0, le=100)] = 100
     """How many nodes that fit are rated, in percent of all nodes, at least 100; 0: 50 % less 1 % for every 125 nodes,
     but 5 % at least."""
-    tiers: Annotated[int, pydantic.Field(ge=1, le=10)] = 3
-    """In how many steps all nodes that fit are offered to Slurm, the best first; 1: all at once."""
-    first_tier: Annotated[int, pydantic.Field(ge=1)] | None = None
-    """Nodes of the first tier; `null`: twice as many as the job needs, at least 10."""
-    widen_after_seconds: Annotated[float, pydantic.Field(gt=0)] = 15.0
-    """How long each tier is all that Slurm may take, once it has looked at the job."""
-    score_seconds: Annotated[float, pydantic.Field(ge=0, le=10)] = 0.25
-    """How long the scores of a shape count while only pods come and go; 0: they are worked out for every pod."""
-    parallelism: Annotated[int, pydantic.Field(ge=1, le=64)] = 16
-    """At how many nodes a site's own priorities look at once."""
     hard_pod_affinity_weight: Annotated[int, pydantic.Field(ge=0, le=100)] = 1
     """How much it counts for InterPodAffinity that a running pod requires this one near."""
     added_affinity: AffinityOptions = AffinityOptions()
@@ -206,8 +193,6 @@ class KubeSchedulerOptions(pydantic.BaseModel, frozen=True, extra="forbid", use_
     `default_spread_constraints`, or kube-scheduler's own, which are wishes for hosts and zones."""
     default_spread_constraints: tuple[SpreadOptions, ...] = ()
     """With `spread_defaulting: list`, the constraints for such pods."""
-    extenders: tuple[ExtenderOptions, ...] = ()
-    """Services that are asked over HTTP, too."""
 
     @pydantic.model_validator(mode="after")
     def _spread(self) -> Self:
@@ -218,3 +203,58 @@ class KubeSchedulerOptions(pydantic.BaseModel, frozen=True, extra="forbid", use_
             if given.count((key, when)) > 1:
                 raise ValueError(f"default_spread_constraints: has {key} with {when} twice")
         return self
+
+
+class NamedProfile(ProfileOptions, frozen=True, extra="forbid", use_attribute_docstrings=True):
+    """What is different for pods with one scheduler name."""
+
+    scheduler_name: Annotated[str, pydantic.Field(min_length=1)]
+    """The `schedulerName` of the pods, one of the daemon's `scheduler_names`."""
+
+
+class KubeSchedulerOptions(ProfileOptions, frozen=True, extra="forbid", use_attribute_docstrings=True):
+    """Predicates and priorities by name, and how scores become attempts."""
+
+    always_check_all: bool = False
+    """Ask all predicates about every node; else a node is out with the first that fails, and has only its reasons."""
+    capacity: Capacity = "allocatable"
+    """What resources are compared with: all that a node has (what is in use is a matter of Slurm's queue), or what is
+    free now."""
+    tiers: Annotated[int, pydantic.Field(ge=1, le=10)] = 3
+    """In how many steps all nodes that fit are offered to Slurm, the best first; 1: all at once."""
+    first_tier: Annotated[int, pydantic.Field(ge=1)] | None = None
+    """Nodes of the first tier; `null`: twice as many as the job needs, at least 10."""
+    widen_after_seconds: Annotated[float, pydantic.Field(gt=0)] = 15.0
+    """How long each tier is all that Slurm may take, once it has looked at the job."""
+    score_seconds: Annotated[float, pydantic.Field(ge=0, le=10)] = 0.25
+    """How long the scores of a shape count while only pods come and go; 0: they are worked out for every pod."""
+    parallelism: Annotated[int, pydantic.Field(ge=1, le=64)] = 16
+    """At how many nodes a site's own priorities look at once."""
+    extenders: tuple[ExtenderOptions, ...] = ()
+    """Services that are asked over HTTP, too."""
+    profiles: Annotated[tuple[NamedProfile, ...], pydantic.Field(max_length=64)] = ()
+    """What is different for pods with some scheduler names: options of the profile that are left out are as here."""
+    configuration: Mapping[str, Any] | None = None
+    """A KubeSchedulerConfiguration of kube-scheduler 1.36, in place of the options that follow from it."""
+
+    @pydantic.model_validator(mode="before")
+    @classmethod
+    def _configured(cls, given: Any) -> Any:
+        if not isinstance(given, Mapping) or not isinstance(given.get("configuration"), Mapping):
+            return given
+        said = plugins.options(given["configuration"])
+        if twice := sorted(said.keys() & given.keys()):
+            raise ValueError(f"{', '.join(twice)}: follow from configuration; leave them out, or configuration")
+        return {**given, **said}
+
+    @pydantic.model_validator(mode="after")
+    def _different(self) -> Self:
+        names = [one.scheduler_name for one in self.profiles]
+        if twice := sorted({name for name in names if names.count(name) > 1}):
+            raise ValueError(f"profiles: scheduler_name {', '.join(twice)} stands twice")
+        return self
+
+    def of(self, profile: ProfileOptions) -> "KubeSchedulerOptions":
+        """These options, with those that a profile has instead."""
+        given = {name: getattr(profile, name) for name in profile.model_fields_set & ProfileOptions.model_fields.keys()}
+        return self.model_copy(update={**given, "profiles": ()})

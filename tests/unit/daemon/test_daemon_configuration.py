@@ -161,12 +161,17 @@ def test_the_eligibility_hook_knows_the_schedulers_names_by_itself() -> None:
 
 
 FPGA = "example.com/fpga"
+DOCUMENT = {"apiVersion": "kubescheduler.config.k8s.io/v1", "kind": "KubeSchedulerConfiguration"}
+IGNORING = {"name": "NodeResourcesFit", "args": {"ignoredResources": [FPGA]}}
+MANAGING = {"urlPrefix": "http://127.0.0.1:9", "managedResources": [{"name": FPGA, "ignoredByScheduler": True}]}
 
 
 @pytest.mark.parametrize(
     ("hook", "options"),
     [
         ("kube-scheduler", {"predicates": [{"name": "PodFitsResources", "args": {"ignored_resources": [FPGA]}}]}),
+        ("kube-scheduler", {"configuration": {**DOCUMENT, "profiles": [{"pluginConfig": [IGNORING]}]}}),
+        ("kube-scheduler", {"configuration": {**DOCUMENT, "extenders": [MANAGING]}}),
         (
             "vela",
             {

@@ -50,7 +50,7 @@ class ExtenderDesk:
     """The extenders of one configuration."""
 
     def __init__(self, extenders: Sequence[ExtenderOptions], services: HookServices) -> None:
-        self._extenders = tuple(extenders)
+        self._extenders = tuple(one for one in extenders if one.filter_verb or one.prioritize_verb)
         self._services = services
         self._desk = KeyedWorkerPool("extenders", services, workers=WORKERS, most=MOST_QUESTIONS)
         self._answers: Recent[str, _ExtenderAnswer] = Recent(MOST_ANSWERS)

@@ -7,6 +7,7 @@ import numpy as np
 
 from slurm_bridge.cluster.columns import Mask
 from slurm_bridge.cluster.facts import NodeFacts
+from slurm_bridge.families.kube_scheduler.plugins import PREDICATE_GROUP
 from slurm_bridge.families.kube_scheduler.predicates.base import (
     BadPredicate,
     Failures,
@@ -20,7 +21,7 @@ from slurm_bridge.model.features import Feature
 from slurm_bridge.model.pod import Pod
 
 #: Entry points of packages that bring predicates.
-GROUP = "slurm_bridge.predicates"
+GROUP = PREDICATE_GROUP
 
 
 class PredicateFailed(Exception):

@@ -6,6 +6,7 @@ from typing import Annotated, Any, Literal, Self, TypeVar
 
 import pydantic
 
+from slurm_bridge.families.kube_scheduler.plugins import PRIORITY_GROUP
 from slurm_bridge.families.kube_scheduler.priorities import (
     allocation,
     images,
@@ -30,7 +31,7 @@ from slurm_bridge.runtime import packages
 
 #: Installed packages offer priorities here: a callable of the arguments whose result has `function`, or `map` and
 #: perhaps `reduce`. With an attribute `Options` (a pydantic model) it gets its arguments checked.
-GROUP = "slurm_bridge.priorities"
+GROUP = PRIORITY_GROUP
 
 Builder = Callable[[Any], object]
 

@@ -6,6 +6,7 @@ from typing import Any
 from slurm_bridge.cluster.snapshot import ClusterSnapshot
 from slurm_bridge.families.kube_scheduler.hook import KubeScheduler
 from slurm_bridge.families.kube_scheduler.options import KubeSchedulerOptions
+from slurm_bridge.families.kube_scheduler.profiles import Profiles
 from slurm_bridge.hooks import calls
 from slurm_bridge.hooks.base import Ask, Denied, Scores
 from slurm_bridge.hooks.chain import Chain, asked
@@ -52,19 +53,28 @@ class Silence:
 
 def hooked(**options: Any) -> KubeScheduler:
     """The hook, with whatever it asks asked at once; each pod is rated for itself unless something else is said."""
-    post = options.pop("post", Silence())
-    services = HookServices(
-        clock=options.pop("clock", VirtualClock()),
-        post=post,
-        threads=False,
-        finest=options.pop("finest", unheard),
-    )
+    services = _services(options)
     return KubeScheduler(
         KubeSchedulerOptions.model_validate({"priorities": [], "score_seconds": 0, **options}), services
     )
 
 
-def chained(around: Around, hook: KubeScheduler, views: Mapping[Need, Objects] | None = None) -> Chain:
+def profiled(**options: Any) -> Profiles:
+    """The hook as a chain has it, with profiles."""
+    services = _services(options)
+    return Profiles(KubeSchedulerOptions.model_validate({"score_seconds": 0, **options}), services)
+
+
+def _services(options: dict[str, Any]) -> HookServices:
+    return HookServices(
+        clock=options.pop("clock", VirtualClock()),
+        post=options.pop("post", Silence()),
+        threads=False,
+        finest=options.pop("finest", unheard),
+    )
+
+
+def chained(around: Around, hook: KubeScheduler | Profiles, views: Mapping[Need, Objects] | None = None) -> Chain:
     """A chain of this hook alone."""
     made = Chain(
         [calls.Hook(name=hook.name, hook=hook, needs=hook.needs, honours=hook.honours, budget_seconds=60)],
@@ -87,7 +97,7 @@ def ask(*pods: Pod) -> Ask:
     return asked(workload(*pods), translated())
 
 
-def denied(chain: Chain, hook: KubeScheduler, snapshot: ClusterSnapshot, *pods: Pod) -> Denied:
+def denied(chain: Chain, hook: KubeScheduler | Profiles, snapshot: ClusterSnapshot, *pods: Pod) -> Denied:
     """What the hook itself answers within a pass."""
     with chain.session(snapshot, now=0.0) as session:
         found = hook.filter(session, ask(*pods), snapshot.names)
@@ -95,7 +105,7 @@ def denied(chain: Chain, hook: KubeScheduler, snapshot: ClusterSnapshot, *pods: 
     return found
 
 
-def scores(chain: Chain, hook: KubeScheduler, snapshot: ClusterSnapshot, *pods: Pod) -> Scores:
+def scores(chain: Chain, hook: KubeScheduler | Profiles, snapshot: ClusterSnapshot, *pods: Pod) -> Scores:
     """Likewise for scores."""
     with chain.session(snapshot, now=0.0) as session:
         return hook.score(session, ask(*pods), snapshot.names)
