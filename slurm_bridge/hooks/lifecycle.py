@@ -31,7 +31,7 @@ class ActiveUsage:
 
     `makes_room_for` is the key of the workload that it was to make room for, as its pods say; `leaves`: its pods are
     terminating. One that `waits` keeps nothing: it is listed because others, here by key with their names, were to make
-    room for it.
+    room for it. `missing`: its job was asked for so many members more than `ask` has, and keeps their places.
     """
 
     ask: Ask
@@ -40,6 +40,7 @@ class ActiveUsage:
     leaves: bool = False
     waits: bool = False
     room_made_by: Mapping[WorkloadKey, str] = dataclasses.field(default_factory=dict)
+    missing: int = 0
 
     @property
     def uid(self) -> WorkloadKey:

@@ -1,7 +1,8 @@
 """Which workloads keep something at this moment, as hooks have to know it that count: those with a job, or on nodes.
 
-A job keeps all its nodes until it is over. So the pods of a running group count when they are done, and a group that is
-done counts as a whole. Of workloads that wait, hooks see only those for which something is kept.
+A job keeps all its nodes until it is over. So the pods of a running group count when they are done, a group that is
+done counts as a whole, and places of members that were deleted count until new members take them. Of workloads that
+wait, hooks see only those for which something is kept.
 
 The answer depends on pods and placeholders only, so a restarted daemon comes to the same one.
 """
@@ -72,7 +73,14 @@ def _one(
         started={pod.uid for pod in ask.workload.pods} <= placed,
         makes_room_for=earlier.get(makes_room_for or "", WorkloadKey(makes_room_for or "")),
         leaves=_leaves(members, marked=makes_room_for is not None),
+        missing=_missing(context, ask.workload),
     )
+
+
+def _missing(context: SchedulerContext, workload: Workload) -> int:
+    """For so many members more than these its job was asked for."""
+    asked = (records.places_of(one.owner) for one in context.table.of(workload.root.key) if one.alive)
+    return max(0, max(asked, default=0) - len(workload.pods))
 
 
 def _was_there(context: SchedulerContext, pod_index: PodIndex, key: WorkloadKey) -> bool:

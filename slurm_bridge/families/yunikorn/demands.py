@@ -56,6 +56,26 @@ class CoreDemand:
         """
         return _told(self) == _told(other)
 
+    def is_within(self, other: "CoreDemand") -> bool:
+        """The same queue, and no more of anything than the other."""
+        less = all(amount <= other.total.get(kind, 0) for kind, amount in self.total.items())
+        return less and _place(self) == _place(other)
+
+    def of_members(self, there: int, missing: int) -> "CoreDemand":
+        """The same with `missing` members more than those that are `there`."""
+        if not missing:
+            return self
+
+        def counted(amounts: Mapping[str, int]) -> Mapping[str, int]:
+            return {kind: -(-amount * (there + missing) // there) for kind, amount in amounts.items()}
+
+        asked = counted(self.asked) if self.asked is not None else None
+        return dataclasses.replace(self, total=counted(self.total), asked=asked)
+
+
+def _place(one: CoreDemand) -> tuple[object, ...]:
+    return one.queue, one.user, one.groups, one.node_sort, one.exclusive
+
 
 def _told(one: CoreDemand) -> tuple[object, ...]:
     asked = one.total if one.asked is None else one.asked

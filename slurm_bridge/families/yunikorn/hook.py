@@ -277,6 +277,9 @@ class Yunikorn:
         same = member.stands_for(wanted)
         # One that had to go, and has no job any more, lines up anew, behind the one that it made room for.
         went = session.mode is Mode.REAL and not session.placed and manager.evictions.recall(uid) is not None
+        if not (same or went) and session.placed and wanted.is_within(member.demand) and manager.recount(wanted):
+            # It keeps what it was given: only more than that is asked for again.
+            return member
         if not same or went:
             return manager.enter(wanted, placed=session.placed)
         if wanted.asked is not None and member.demand.asked is None:

@@ -5,7 +5,7 @@ queues hold a workload here, and the number of others ahead.
 
     enter    an application with one ask for all pods      leave    the application goes, and what it used is free
     adopt    one that has a job already, whatever the limits
-    recount  one has its nodes, and they are whole: it counts as these
+    recount  one that was let in counts as less, or as the nodes that it has, where these are whole
     recalls  workloads that the core evicts; each leaves, which confirms it, or is spared
 
 Each time a workload enters it is another application: what leaves needs a while, and two must not be confused.
@@ -125,17 +125,17 @@ class Manager:
             )
             return member
 
-    def recount(self, demand: CoreDemand) -> None:
-        """One that was let in counts as so much from now on, whatever the limits: it has nodes, and they are whole.
+    def recount(self, demand: CoreDemand) -> bool:
+        """Whether one that was let in counts as so much from now on, whatever the limits.
 
         One request: no other workload is let in between the two. One that is to go leaves with what it counted as.
         """
         with self.lock:
             member = self.members.get(demand.uid)
             if member is None or member.stage is not Stage.GIVEN or self.evictions.recall(demand.uid) is not None:
-                return
-            if member.demand.total == demand.total:
-                return
+                return False
+            if member.demand == demand:
+                return True
             before = Named(partition=PARTITION, name=member.name)
             del self._by_name[member.name]
             member.demand, member.name = demand, self._name(demand)
@@ -151,6 +151,7 @@ class Manager:
                     removed_applications=(before,),
                 )
             )
+            return True
 
     def _member(self, demand: CoreDemand) -> QueueMember:
         self.leave(demand.uid)

@@ -25,9 +25,9 @@ class RestoredWorkload:
 
 
 def known(one: ActiveUsage, demand: CoreDemand) -> RestoredWorkload:
-    """What the scheduler has found on both sides."""
+    """What the scheduler has found on both sides. Members that are missing count as those that are there."""
     return RestoredWorkload(
-        demand=demand,
+        demand=demand.of_members(len(one.ask.workload.pods), one.missing),
         started=one.started,
         makes_room_for=one.makes_room_for,
         leaves=one.leaves,
