@@ -8,6 +8,8 @@ from slurm_bridge import errors, ports
 from slurm_bridge.daemon import reload
 from slurm_bridge.families.yunikorn import admin, files
 from slurm_bridge.families.yunikorn.hook import Yunikorn
+from slurm_bridge.families.yunikorn.partition_admin import PartitionsAdmin
+from slurm_bridge.families.yunikorn.partitions import YunikornPartitions
 from slurm_bridge.hooks.chain import Chain
 from slurm_bridge.overlays.metered import MeteredCallers
 from slurm_bridge.settings.model import Settings
@@ -77,7 +79,7 @@ class RequestPace:
 class _Queues:
     """Implements administration.Queues on the administration desk of a hook."""
 
-    def __init__(self, desk: admin.QueueAdmin) -> None:
+    def __init__(self, desk: admin.QueueAdmin | PartitionsAdmin) -> None:
         self._desk = desk
 
     def may(self, name: str, groups: Sequence[str]) -> bool:
@@ -102,9 +104,9 @@ class _Queues:
             raise administration.UnreadableConfiguration(str(problem)) from problem
 
 
-def _desks(chain: Chain) -> Iterator[admin.QueueAdmin]:
+def _desks(chain: Chain) -> Iterator[admin.QueueAdmin | PartitionsAdmin]:
     for hook in chain.hooks:
-        if isinstance(hook.hook, Yunikorn):
+        if isinstance(hook.hook, Yunikorn | YunikornPartitions):
             yield hook.hook.desk
 
 

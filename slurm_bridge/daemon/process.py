@@ -263,6 +263,9 @@ class Daemon:
             dead = self._feeds.dead()
             if dead:
                 raise errors.BridgeError(f"the informers of {', '.join(dead)} have ended")
+            dead = self.core.context.config.chain.dead
+            if dead:
+                raise errors.BridgeError(f"the threads {', '.join(dead)} of hooks have ended")
             if self.core.context.config.chain.abandoned >= MOST_ABANDONED:
                 raise errors.BridgeError(f"{MOST_ABANDONED} hooks never returned")
 

@@ -45,12 +45,20 @@ def refresh(metrics: Metrics, chain: Chain | None) -> None:
     for gauge in (*amounts.values(), *counts.values()):
         gauge.clear()
     found = pictured(chain) if chain is not None else None
-    for queue in _walk(found["queues"]) if found is not None and found["queues"] else ():
+    for path, queue in _queues(found or {}):
         for field, gauge in amounts.items():
             for kind, amount in queue[field].items():
-                gauge.labels(queue["path"], kind).set(amount)
+                gauge.labels(path, kind).set(amount)
         for field, gauge in counts.items():
-            gauge.labels(queue["path"]).set(queue[field])
+            gauge.labels(path).set(queue[field])
+
+
+def _queues(found: Mapping[str, Any]) -> Iterator[tuple[str, Mapping[str, Any]]]:
+    """By name; where each partition has queues of its own it is in the name, as YuniKorn writes it."""
+    for partition in found.get("partitions", ()):
+        yield from ((f"[{partition['partition']}]{path}", queue) for path, queue in _queues(partition))
+    if found.get("queues"):
+        yield from ((queue["path"], queue) for queue in _walk(found["queues"]))
 
 
 def _walk(queue: Mapping[str, Any]) -> Iterator[Mapping[str, Any]]:

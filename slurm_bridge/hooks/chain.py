@@ -76,6 +76,12 @@ class Chain:
         """Threads that hang in hooks of this chain, or of any before it in the same surroundings."""
         return self._around.left.count
 
+    @property
+    def dead(self) -> tuple[str, ...]:
+        """Threads of hooks that have ended without being told to."""
+        having = (hook.can.has_threads for hook in self.hooks)
+        return tuple(name for one in having if one is not None for name in one.dead)
+
     def see(self, views: Mapping[Need, View]) -> None:
         """Give the hooks the objects that they need; raises LookupError naming what is missing."""
         missing = sorted(need.value for need in self.needs - views.keys())

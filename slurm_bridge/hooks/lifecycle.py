@@ -9,6 +9,7 @@
     Evicts        recalls, rooms, … (`evictions`)  says which workloads have to leave
     Preempts      supports, propose (`evictions`)  says which pods leave for a workload of a higher priority
     Reserves      passed, keeps                    says for which workloads nodes are kept
+    HasThreads    dead                             has threads that have to live for as long as it does
 
 Capabilities are found once, when a hook becomes part of a chain (`Capabilities.of`). Hooks of a site have `close` only;
 all others are for hooks that ship with the bridge. Registration refuses a hook with half of a capability (`problems`).
@@ -113,6 +114,15 @@ class Reserves(Protocol):
         """Something happened to a reservation."""
 
 
+@runtime_checkable
+class HasThreads(Protocol):
+    """A hook with threads that have to live for as long as it does."""
+
+    @property
+    def dead(self) -> Sequence[str]:
+        """The names of those that have ended without being told to."""
+
+
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
 class Capabilities:
     """The hook itself under each capability that it has, else None."""
@@ -125,6 +135,7 @@ class Capabilities:
     evicts: Evicts | None = None
     preempts: Preempts | None = None
     reserves: Reserves | None = None
+    has_threads: HasThreads | None = None
 
     @classmethod
     def of(cls, hook: object, *, foreign: bool) -> Self:
@@ -143,6 +154,7 @@ PROTOCOLS: Mapping[str, type] = {
     "evicts": Evicts,
     "preempts": Preempts,
     "reserves": Reserves,
+    "has_threads": HasThreads,
 }
 
 #: Members of several Protocols: one of them alone is no sign of any.

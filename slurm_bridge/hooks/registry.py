@@ -41,7 +41,7 @@ BUILTIN: Mapping[str, str] = {
     "kube-scheduler": "slurm_bridge.families.kube_scheduler.profiles:Profiles",
     "preemption": "slurm_bridge.families.kube_scheduler.preemption.hook:Preemption",
     "kai": "slurm_bridge.families.kai.hook:Kai",
-    "yunikorn": "slurm_bridge.families.yunikorn.hook:Yunikorn",
+    "yunikorn": "slurm_bridge.families.yunikorn.partitions:builder",
 }
 
 #: Part of every chain, with their own defaults and before all others where configuration does not name them: a site

@@ -76,18 +76,26 @@ class QueueAdmin:
 
     def problems(self, body: bytes) -> tuple[str, ...]:
         """All that keeps this from taking the place of the one in force; Unreadable where it is no YAML."""
-        given = files.handed_in(body)
-        one_place = self.setup.options.one_place
-        found = tuple(map(str, validation.problems(parser.parse(given), one_place=one_place)))
+        found = self.mistakes(body)
         if found:
             return found
-        options = self.setup.options.model_copy(update={"configuration": given, "file": ""})
+        options = self.setup.options.model_copy(update={"configuration": files.handed_in(body), "file": ""})
         try:
-            self._check(setup.make(options))
-        except ConfigurationRefused as refused:
-            return tuple(map(str, refused.problems))
+            return self.against(setup.make(options))
         except BadConfiguration as error:
             return tuple(str(error).splitlines())
+
+    def mistakes(self, body: bytes) -> tuple[str, ...]:
+        """What is wrong with it as it is written; Unreadable where it is no YAML."""
+        parsed = parser.parse(files.handed_in(body))
+        return tuple(map(str, validation.problems(parsed, one_place=self.setup.options.one_place)))
+
+    def against(self, made: Setup) -> tuple[str, ...]:
+        """Why this cannot follow the one in force: queues are in use that would become something else."""
+        try:
+            self._check(made)
+        except ConfigurationRefused as refused:
+            return tuple(map(str, refused.problems))
         return ()
 
     def warnings(self, body: bytes) -> tuple[str, ...]:

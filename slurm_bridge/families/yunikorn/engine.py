@@ -23,15 +23,22 @@ SLURM = "slurm"
 
 
 class Engine:
-    """The core works when it is told something, where that is quickly done. Without threads it always does."""
+    """The core works when it is told something, where that is quickly done. Without threads it always does.
 
-    def __init__(self, services: HookServices, inline: InlineBudget | None = None) -> None:
+    That of a `partition` works in its own thread only: those that tell it something do not wait for a slow pass.
+    """
+
+    def __init__(self, services: HookServices, inline: InlineBudget | None = None, partition: str = "") -> None:
         self._services = services
         self._core = QueueCore(services.clock, self._report)
         self._kinds: set[str] = set()
         self._size: Mapping[str, int] = {}
         failed = functools.partial(self._report, "pass")
-        self._turns = CoreTurns(self._core.settle, failed, services.clock, threads=services.threads, inline=inline)
+        own = bool(partition)
+        self._name = f"queue core {partition}".strip()
+        self._turns = CoreTurns(
+            self._core.settle, failed, services.clock, threads=services.threads, inline=inline, own=own
+        )
         self._threads: Supervisor | None = None
         self._began = False
 
@@ -44,7 +51,7 @@ class Engine:
         self._began = True
         if self._services.threads:
             self._threads = Supervisor(lambda name, error: self._report(name, error or RuntimeError("it ended")))
-            self._threads.add("queue core", self._turns.serve)
+            self._threads.add(self._name, self._turns.serve)
             self._threads.start()
 
     def close(self) -> None:
@@ -53,6 +60,11 @@ class Engine:
         if self._threads is not None:
             self._threads.stop.set()
             self._turns.wake()
+
+    @property
+    def dead(self) -> tuple[str, ...]:
+        """Its thread, if that has ended without being told to."""
+        return (self._name,) if self._threads is not None and self._threads.failed else ()
 
     def send(self, update: Update) -> None:
         """Tell the core, and let it work."""
@@ -92,6 +104,11 @@ class Engine:
         return changed
 
     @property
+    def size(self) -> Mapping[str, int]:
+        """As it was measured last; nothing before that."""
+        return self._size
+
+    @property
     def is_measured(self) -> bool:
         """The size of the cluster is known: preemption makes room there, too."""
         return bool(self._size)
@@ -123,4 +140,4 @@ class Engine:
 
     def _report(self, name: str, error: Exception) -> None:
         self._services.counters.happened("yunikorn", "error")
-        self._services.log.warning(f"queue core: {name}: {type(error).__name__}: {error}")
+        self._services.log.warning(f"{self._name}: {name}: {type(error).__name__}: {error}")

@@ -12,6 +12,7 @@ import threading
 from collections.abc import Mapping, Sequence
 from typing import ClassVar
 
+from slurm_bridge.cluster.snapshot import ClusterSnapshot
 from slurm_bridge.families.yunikorn import (
     admin,
     demands,
@@ -25,12 +26,14 @@ from slurm_bridge.families.yunikorn import (
 )
 from slurm_bridge.families.yunikorn.manager import Manager
 from slurm_bridge.families.yunikorn.members import QueueMember, Stage
+from slurm_bridge.families.yunikorn.node_scores import Measure
 from slurm_bridge.families.yunikorn.options import YunikornOptions
+from slurm_bridge.families.yunikorn.partition_size import PartitionMeasure
 from slurm_bridge.families.yunikorn.passed_over import Passed
 from slurm_bridge.families.yunikorn.picture import Picture
 from slurm_bridge.families.yunikorn.queues.orders import NodePolicy, node_policy
 from slurm_bridge.families.yunikorn.restorer import RestoredWorkload
-from slurm_bridge.families.yunikorn.setup import LOCAL, OFF
+from slurm_bridge.families.yunikorn.setup import LOCAL, OFF, Setup
 from slurm_bridge.hooks.base import GO, Admit, Ask, Audience, Fields, Mode, Nodes, Rank, Scores, Session
 from slurm_bridge.hooks.evictions import Clearance, Recall
 from slurm_bridge.hooks.lifecycle import ActiveUsage
@@ -56,8 +59,8 @@ class Yunikorn:
     services = True
     needs = frozenset({Need.NAMESPACES})
 
-    def __init__(self, options: YunikornOptions, services: HookServices) -> None:
-        self.desk = admin.QueueAdmin(setup.make(options, services.clock.wall()), services.carried)
+    def __init__(self, options: YunikornOptions, services: HookServices, made: Setup | None = None) -> None:
+        self.desk = admin.QueueAdmin(made or setup.make(options, services.clock.wall()), services.carried)
         self._setup = self.desk.setup
         for warning in self.desk.news:
             services.log.warning(f"configuration of the queues: {warning}")
@@ -68,7 +71,9 @@ class Yunikorn:
         self._services = services
         self._manager: Manager | None = None
         self._lock = threading.Lock()
-        self._sizes = node_scores.Measure(self._setup.partition)
+        self._sizes = (
+            PartitionMeasure(self._setup, self._running) if self._setup.own else Measure(self._setup.partition)
+        )
         self._demands = demands.Demands(options)
         #: Workloads that this hook has let go on in a pass that has not ended, as far as is known.
         self._trying = NO_WORKLOAD
@@ -117,7 +122,8 @@ class Yunikorn:
         manager = self._manager
         if manager is not None and manager.setup is self._setup:
             manager.close()
-            self._services.carried.value = None
+            if self._services.carried.value is manager:
+                self._services.carried.value = None
 
     def picture(self) -> Picture | None:
         """The queues as they are shown; None before it is known what runs in them."""
@@ -157,7 +163,7 @@ class Yunikorn:
 
     # -- nodes that are kept -----------------------------------------------------------------------------------------
 
-    def passed(self) -> Sequence[str]:
+    def passed(self) -> Sequence[WorkloadKey]:
         """Those that wait in Slurm while smaller ones, which queues let in later, have started."""
         if self._manager is None or not self.reservations:
             return ()
@@ -174,11 +180,8 @@ class Yunikorn:
         uid, manager = ask.workload.root.key, self._at_work(session)
         if manager is None:
             return _not_yet()
-        self._conclude(manager, session)
-        version, now = session.snapshot.use_version, session.now
-        # Mostly it is not, and a workload that waits in a queue needs no columns.
-        if self._sizes.is_due(version, now):
-            manager.measure(self._sizes.news(version, session.columns, now))
+        self.conclude(session)
+        self.measure(session.snapshot, session.now)
         mixed = people.several(ask.workload)
         if mixed and self._setup.options.mode != OFF:
             return Reject(
@@ -253,15 +256,30 @@ class Yunikorn:
                 self._manager = self._begun(())
             return self._manager
 
-    def _conclude(self, manager: Manager, session: Session) -> None:
+    def measure(self, snapshot: ClusterSnapshot, now: float) -> None:
+        """How large the cluster is, if that may have changed and was not looked at just now."""
+        manager = self._manager
+        # Mostly it is not due, and a workload that waits in a queue needs no columns.
+        if manager is not None and self._sizes.is_due(snapshot.use_version, now):
+            manager.measure(self._sizes.news(snapshot, now))
+
+    def _running(self) -> Mapping[str, int]:
+        return self._manager.running() if self._manager is not None else {}
+
+    @property
+    def dead(self) -> tuple[str, ...]:
+        """Threads of the core that have ended without being told to."""
+        return self._manager.engine.dead if self._manager is not None else ()
+
+    def conclude(self, session: Session) -> None:
         """The pass before has ended without a job: what its workload was given is others'.
 
         One that no node can take must not use up its queue. It is asked again when whatever holds it changes.
         """
         stopped, self._trying = self._trying, NO_WORKLOAD
-        if stopped and session.mode is Mode.REAL:
+        if stopped and self._manager is not None and session.mode is Mode.REAL:
             self._stopped.add(stopped)
-            manager.leave(stopped)
+            self._manager.leave(stopped)
 
     def _member(self, manager: Manager, session: Session, ask: Ask) -> QueueMember | None:
         """As the core knows it, or comes to know it now; None for one that is to enter only at the end of its pass."""

@@ -11,6 +11,7 @@ queues hold a workload here, and the number of others ahead.
 Each time a workload enters it is another application: what leaves needs a while, and two must not be confused.
 """
 
+import functools
 import itertools
 import threading
 from collections.abc import Iterable, Mapping
@@ -21,7 +22,7 @@ from slurm_bridge.families.yunikorn.demands import CoreDemand
 from slurm_bridge.families.yunikorn.engine import RM, Engine
 from slurm_bridge.families.yunikorn.evictions import Evictions
 from slurm_bridge.families.yunikorn.members import Ahead, QueueMember, Stage, pass_by
-from slurm_bridge.families.yunikorn.queues import records
+from slurm_bridge.families.yunikorn.queues import amounts, records
 from slurm_bridge.families.yunikorn.queues.records import (
     Allocation,
     AllocationRelease,
@@ -47,7 +48,7 @@ class Manager:
         self.members: dict[WorkloadKey, QueueMember] = {}
         self.ahead = Ahead()
         self._services = services
-        self.engine = Engine(services, inline)
+        self.engine = Engine(services, inline, setup.own)
         self.evictions = Evictions(self.lock)
         self._by_name: dict[str, QueueMember] = {}
         self._entered, self._turns = 0, itertools.count(1)
@@ -216,6 +217,14 @@ class Manager:
         with self.lock:
             if self.engine.measure(size):
                 self.engine.nudge()
+
+    def running(self) -> Mapping[str, int]:
+        """What workloads count as that have nodes, as far as is known."""
+        with self.lock:
+            ahead = [one.demand.total for name in self.ahead.names if (one := self._by_name.get(name)) is not None]
+        used = self.engine.committed(lambda partition: dict(partition.root.allocated))
+        found: Mapping[str, int] = used if isinstance(used, dict) else {}
+        return functools.reduce(amounts.minus, ahead, found)
 
     def look_around(self) -> None:
         """Workloads whose job was never seen do not hold up others any longer."""

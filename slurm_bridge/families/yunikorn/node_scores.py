@@ -1,12 +1,13 @@
 """How good nodes are by the order that an application or its partition chose: emptiest first, or fullest first."""
 
 import math
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 
 import numpy as np
 from numpy.typing import NDArray
 
-from slurm_bridge.cluster.columns import NodeColumns, Numbers
+from slurm_bridge.cluster.columns import Mask, NodeColumns, Numbers
+from slurm_bridge.cluster.snapshot import ClusterSnapshot
 from slurm_bridge.families.yunikorn.demands import MEMORY
 from slurm_bridge.families.yunikorn.queues.config import documents
 from slurm_bridge.families.yunikorn.queues.config.documents import PartitionDocument
@@ -22,6 +23,9 @@ _OPEN = frozenset({"IDLE", "MIXED", "ALLOCATED"})
 _CLOSED = frozenset({"DRAIN", "DOWN", "FAIL", "ERROR", "MAINTENANCE", "NOT_RESPONDING", "INVALID_REG", "POWER_DRAIN"})
 _SHUT, _RESERVED, _FREE = range(3)
 
+#: How much of a kind others than the bridge have on these nodes, all together.
+Taken = Callable[[str, Mask], int]
+
 
 def kinds(partition: PartitionDocument) -> frozenset[str]:
     """What the size of the cluster is measured in: cpu and memory, and whatever queues are given a part of."""
@@ -34,25 +38,32 @@ def kinds(partition: PartitionDocument) -> frozenset[str]:
 
 
 def size(
-    columns: NodeColumns, kinds: Iterable[str] = (VCORE, MEMORY), kept: frozenset[str] = frozenset()
+    columns: NodeColumns,
+    kinds: Iterable[str] = (VCORE, MEMORY),
+    kept: frozenset[str] = frozenset(),
+    inside: Mask | None = None,
+    taken: Taken = lambda _kind, _nodes: 0,
 ) -> Mapping[str, int]:
     """What of the whole cluster the queues can use, by kind; one that no usable node has is not named.
 
     A node that takes no pod any more counts with what its jobs still have: else others would be evicted for that.
     What pods have that Slurm did not place is not shared out. A node that is `kept` for a workload of ours is part
-    of it: that one has been let in already, and would be counted twice.
+    of it: that one has been let in already, and would be counted twice. Of nodes that are not `inside` nothing counts;
+    `taken` is what is not there for the queues of a kind on some nodes.
     """
+    among = columns.present if inside is None else inside
     # Both sides let jobs start there, be it only those of ours.
     kube = columns.of_node("queues usable", _takes_pods).where(bool)
     slurm = columns.of_slurm("queues usable in slurm", _takes_jobs)
-    open_ = columns.present & kube & ((slurm >= _FREE) | ((slurm >= _RESERVED) & columns.mask(kept)))
+    open_ = among & kube & ((slurm >= _FREE) | ((slurm >= _RESERVED) & columns.mask(kept)))
     found: dict[str, int] = {}
     for kind in sorted(kinds):
         name = "cpu" if kind == VCORE else kind
         others = columns.unplaced(name)
         there = int(np.maximum(columns.allocatable(name) - others, 0)[open_].sum())
         if there:
-            found[kind] = there + int(np.maximum(columns.used(name) - others, 0)[columns.present & ~open_].sum())
+            still = int(np.maximum(columns.used(name) - others, 0)[among & ~open_].sum())
+            found[kind] = max(0, there - taken(kind, open_)) + still
     return found
 
 
@@ -74,10 +85,13 @@ class Measure:
         """The cluster is another one, and was not measured just now."""
         return version != self._version and now >= self._again
 
-    def news(self, version: int, columns: NodeColumns, now: float) -> Mapping[str, int]:
+    def news(self, snapshot: ClusterSnapshot, now: float) -> Mapping[str, int]:
         """What it is now; it is not due again before some time has passed."""
-        self._version, self._again = version, now + EVERY
-        return size(columns, self._kinds, self._kept)
+        self._version, self._again = snapshot.use_version, now + EVERY
+        return self._size(snapshot, now)
+
+    def _size(self, snapshot: ClusterSnapshot, _now: float) -> Mapping[str, int]:
+        return size(snapshot.columns, self._kinds, self._kept)
 
 
 def _takes_pods(node: Node) -> bool:

@@ -43,7 +43,9 @@ class YunikornOptions(pydantic.BaseModel, frozen=True, extra="forbid", use_attri
     file: str = ""
     """A file with them instead, such as a mounted ConfigMap; when it changes it is read again."""
     partition: _Name = "default"
-    """The partition of that configuration whose queues workloads are put into."""
+    """The partition of that configuration whose queues workloads are put into, unless `partitions` is `slurm`."""
+    partitions: Literal["one", "slurm"] = "one"
+    """`slurm`: each partition of that configuration has the queues of the Slurm partition of its name."""
     one_place: bool = True
     """A queue's name has one place, the same in every partition; `false` allows one name below several parents."""
     ahead: Annotated[int, pydantic.Field(ge=0)] = 16
@@ -72,4 +74,20 @@ class YunikornOptions(pydantic.BaseModel, frozen=True, extra="forbid", use_attri
         if (self.configuration is None) == (not self.file):
             there = "both" if self.file else "none"
             raise ValueError(f"configuration and file: {there} of them is given; allowed is one")
+        return self
+
+    @pydantic.model_validator(mode="after")
+    def _chosen_once(self) -> Self:
+        if self.partitions == "one":
+            return self
+        if "partition" in self.model_fields_set:
+            raise ValueError(
+                "partition: with `partitions: slurm` all partitions of the configuration are used; leave it out"
+            )
+        mapped = sorted(path for path, target in self.map.items() if target.partition is not None)
+        if mapped:
+            raise ValueError(
+                f"map.{mapped[0]}.partition: with `partitions: slurm` a workload is in the queues of its own "
+                f"Slurm partition, and these cannot send it into another one; leave it out"
+            )
         return self

@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 
 from slurm_bridge.families.yunikorn.manager import Manager
+from slurm_bridge.model.names import WorkloadKey
 
 
 class Passed:
@@ -12,7 +13,7 @@ class Passed:
         self._after = after
         self._since: dict[str, float] = {}
 
-    def now(self, manager: Manager, now: float) -> Sequence[str]:
+    def now(self, manager: Manager, now: float) -> Sequence[WorkloadKey]:
         """By uid, the most important first, and of equal ones those that the queues let in first."""
         with manager.lock:
             ahead = frozenset(manager.ahead.names)

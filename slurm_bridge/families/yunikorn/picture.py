@@ -29,7 +29,7 @@ def picture(manager: Manager, now: float) -> Picture:
     def look(partition: CommittedPartition) -> dict[str, Any]:
         return {
             "queues": _queue(partition.root, written, pending),
-            "waiting": [_waiting(partition, one) for one in waiting[:MOST]],
+            "waiting": [_waiting(partition, one, setup.where) for one in waiting[:MOST]],
             "users": [_user(one) for one in partition.limits.used()],
         }
 
@@ -39,6 +39,7 @@ def picture(manager: Manager, now: float) -> Picture:
         "mode": setup.options.mode,
         "partition": setup.written.name,
         "ahead": {"now": manager.ahead.count(now), "most": setup.ahead},
+        **({"size": dict(manager.engine.size)} if setup.own else {}),
         **shown,
         "preemption": evictions_view.shown(manager.evictions, {one.demand.uid: one for one in members}, now),
         "rejected": [
@@ -87,12 +88,12 @@ def _queue(
     }
 
 
-def _waiting(partition: CommittedPartition, member: QueueMember) -> dict[str, Any]:
+def _waiting(partition: CommittedPartition, member: QueueMember, where: str) -> dict[str, Any]:
     application = partition.applications.get(member.name)
     why = ""
     if application is not None:
         total = member.demand.total
-        why = reasons.never(application, total) or reasons.waits(partition, application, total)
+        why = reasons.never(application, total) or reasons.waits(partition, application, total, where)
     return {
         "workload": member.demand.title,
         "queue": member.queue,

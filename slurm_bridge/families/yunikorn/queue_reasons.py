@@ -21,7 +21,7 @@ def waits(manager: Manager, member: QueueMember, now: float) -> Wait:
         never = reasons.never(application, total)
         if never:
             return Wait(reason="QueueTooSmall", message=never, retry_after=SAID_AGAIN, warning=True)
-        held = reasons.waits(partition, application, total) or _behind(path, manager, now)
+        held = reasons.waits(partition, application, total, manager.setup.where) or _behind(path, manager, now)
         return Wait(reason="QueueWaiting", message=f"in queue {path}: {held}", retry_after=SAID_AGAIN)
 
     found = manager.engine.committed(look)

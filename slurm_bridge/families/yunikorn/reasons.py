@@ -26,12 +26,16 @@ def never(application: Application, total: Mapping[str, int]) -> str:
     return ""
 
 
-def waits(partition: CommittedPartition, application: Application, total: Mapping[str, int]) -> str:
-    """What holds it now; "" where nothing does, and it only has to wait for its turn."""
-    return next(filter(None, _obstacles(partition, application, total)), "")
+def waits(
+    partition: CommittedPartition, application: Application, total: Mapping[str, int], where: str = "the cluster"
+) -> str:
+    """What holds it now; "" where nothing does, and it only has to wait for its turn. `where` are all nodes."""
+    return next(filter(None, _obstacles(partition, application, total, where)), "")
 
 
-def _obstacles(partition: CommittedPartition, application: Application, total: Mapping[str, int]) -> Iterator[str]:
+def _obstacles(
+    partition: CommittedPartition, application: Application, total: Mapping[str, int], where: str
+) -> Iterator[str]:
     name, leaf = application.record.name, application.queue
     if not application.running and not tree.can_run(leaf):
         yield _crowded(leaf)
@@ -41,7 +45,7 @@ def _obstacles(partition: CommittedPartition, application: Application, total: M
         yield refused.words if refused else ""
     refusal = partition.limits.refusal(name, total)
     yield refusal.words if refusal else ""
-    yield _full_cluster(partition, application, total)
+    yield _full_cluster(partition, application, total, where)
 
 
 def _crowded(leaf: Queue) -> str:
@@ -64,7 +68,7 @@ def _full(queue: Queue, total: Mapping[str, int]) -> str:
     return ""
 
 
-def _full_cluster(partition: CommittedPartition, application: Application, total: Mapping[str, int]) -> str:
+def _full_cluster(partition: CommittedPartition, application: Application, total: Mapping[str, int], where: str) -> str:
     """No queue holds it: it waits until what it is guaranteed becomes free."""
     size, leaf = partition.size, application.queue
     used = partition.root.allocated
@@ -75,7 +79,7 @@ def _full_cluster(partition: CommittedPartition, application: Application, total
     kind = min(short)
     whose = next(queue for queue in leaf.lineage if kind in (queue.guaranteed or ()))
     return (
-        f"the cluster is full ({said(kind, used.get(kind, 0))} of {said(kind, size[kind])} {kind} are given out): "
+        f"{where} is full ({said(kind, used.get(kind, 0))} of {said(kind, size[kind])} {kind} are given out): "
         f"room is made for what {whose.path} is guaranteed"
     )
 

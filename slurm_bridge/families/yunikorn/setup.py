@@ -1,7 +1,7 @@
 """From the options to what the hook works with: the queues that count in its mode, and what they are in Slurm."""
 
 import dataclasses
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from slurm_bridge.errors import BadConfiguration
 from slurm_bridge.families.yunikorn import files
@@ -20,6 +20,7 @@ class Setup:
     """`document` is what the core has, with the one partition that is used; `written` is that as it was given.
 
     `text` is the whole configuration as it was read, `since` when that was, and `warnings` what of it is ignored.
+    `own` is the Slurm partition whose queues these are, "" for all of Slurm.
     """
 
     options: YunikornOptions
@@ -28,11 +29,17 @@ class Setup:
     text: str = ""
     since: float = 0.0
     warnings: tuple[str, ...] = ()
+    own: str = ""
 
     @property
     def partition(self) -> PartitionDocument:
         """As the core has it."""
         return self.document.partitions[0]
+
+    @property
+    def where(self) -> str:
+        """What all nodes together are, for users."""
+        return f"Slurm partition {self.own}" if self.own else "the cluster"
 
     @property
     def ahead(self) -> int:
@@ -60,14 +67,40 @@ class Setup:
 
 
 def make(options: YunikornOptions, now: float = 0.0) -> Setup:
-    """Raises BadConfiguration with what is wrong."""
-    text = files.text(options.file) if options.file else files.written(options.configuration)
-    mapping = files.parsed(text, f"file {options.file}") if options.file else options.configuration
-    written = validation.load(mapping, one_place=options.one_place)
+    """Of the one partition that is used. Raises BadConfiguration with what is wrong."""
+    text, written = _read(options)
     found = next((one for one in written.partitions if one.name == options.partition), None)
     if found is None:
         there = ", ".join(one.name for one in written.partitions)
         raise BadConfiguration(f"partition {options.partition!r}: the configuration has only {there}")
+    made = _of(options, found, text, now)
+    return dataclasses.replace(made, warnings=tuple(map(str, written.warnings)))
+
+
+def make_all(options: YunikornOptions, now: float = 0.0) -> Mapping[str, Setup]:
+    """Of each partition, by its name. An entry of the map counts in the partitions that have its queue."""
+    text, written = _read(options)
+    known = {one.name: one for one in written.partitions}
+    lost = [problem for path in options.map for problem in _in_none(path.lower(), written.partitions)]
+    if lost:
+        raise BadConfiguration("\n".join(lost))
+    found = {}
+    for name, partition in known.items():
+        theirs = {path: to for path, to in options.map.items() if not any(_unknown([path.lower()], partition))}
+        mine = options.model_copy(update={"partition": name, "map": theirs})
+        found[name] = dataclasses.replace(_of(mine, partition, text, now), own=name)
+    first = next(iter(found))
+    return {**found, first: dataclasses.replace(found[first], warnings=tuple(map(str, written.warnings)))}
+
+
+def _read(options: YunikornOptions) -> tuple[str, Document]:
+    """The configuration as a text, and what that says."""
+    text = files.text(options.file) if options.file else files.written(options.configuration)
+    mapping = files.parsed(text, f"file {options.file}") if options.file else options.configuration
+    return text, validation.load(mapping, one_place=options.one_place)
+
+
+def _of(options: YunikornOptions, found: PartitionDocument, text: str, now: float) -> Setup:
     lowered = {path.lower(): target for path, target in options.map.items()}
     # Elsewhere only names and access lists count: order, shares and limits are Slurm's, and counted there alone.
     used = found if options.mode == LOCAL else dataclasses.replace(found, root=_free(found.root), limits=())
@@ -78,7 +111,6 @@ def make(options: YunikornOptions, now: float = 0.0) -> Setup:
         written=found,
         text=text,
         since=now,
-        warnings=tuple(map(str, written.warnings)),
     )
     problems = [*_unknown(lowered, found), *(_twice(setup) if options.slurm_limits else ())]
     if problems:
@@ -86,7 +118,14 @@ def make(options: YunikornOptions, now: float = 0.0) -> Setup:
     return setup
 
 
-def _unknown(targets: Mapping[str, TargetOptions], partition: PartitionDocument) -> Iterator[str]:
+def _in_none(path: str, partitions: Sequence[PartitionDocument]) -> Iterator[str]:
+    """An entry of the map for a queue that no partition can ever have."""
+    words = [problem for one in partitions for problem in _unknown([path], one)]
+    if len(words) == len(partitions):
+        yield words[0]
+
+
+def _unknown(targets: Iterable[str], partition: PartitionDocument) -> Iterator[str]:
     """Entries of the map for queues that can never be."""
     known = dict(documents.walk(partition.root))
     for path in targets:

@@ -12,10 +12,19 @@ _STATES = {evictions_view.GOES: "has to go", evictions_view.GONE: "has gone"}
 
 
 def lines(picture: Picture) -> Iterator[str]:
-    """The tree, waiting workloads, evictions, and refusals."""
+    """The tree, waiting workloads, evictions, and refusals; of each Slurm partition where it has queues of its own."""
+    for number, partition in enumerate(picture.get("partitions", ())):
+        if number:
+            yield ""
+        yield from lines(partition)
+    if "partitions" in picture:
+        yield from _listed("problems", picture["problems"])
+        return
     ahead = picture["ahead"]
     most = f" of {ahead['most']}" if ahead["most"] else ""
     yield f"mode {picture['mode']}, partition {picture['partition']}, ahead in Slurm {ahead['now']}{most}"
+    if "size" in picture:
+        yield f"size {reasons.all_of(picture['size'])}"
     yield ""
     rows = [_HEADER, *(_rows(picture["queues"], 0) if picture["queues"] else ())]
     widths = [max(len(row[column]) for row in rows) for column in range(len(_HEADER))]

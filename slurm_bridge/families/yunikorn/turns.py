@@ -1,5 +1,7 @@
 """Which thread runs the core: one that has just told it something, or the thread for everything else.
 
+With `own` it is always the thread.
+
 told ─► no thread is at it, and it was short of late ─► here and now: the answer is there when the question was asked
      └► else ─► the thread: all that was told meanwhile at once, and what follows of time alone
 """
@@ -31,12 +33,14 @@ class CoreTurns:
         *,
         threads: bool,
         inline: InlineBudget | None = None,
+        own: bool = False,
     ) -> None:
         self._settle = settle
         self._failed = failed
         self._clock = clock
         self._threads = threads
         self._inline = inline or InlineBudget(clock)
+        self._own = own
         self._busy = threading.Lock()
         self._due = threading.Event()
         #: Something was told since a thread last began to work.
@@ -48,7 +52,7 @@ class CoreTurns:
         A thread with `patience` waits for so long for another one that works, and must not hold what that one needs.
         """
         self._news = True
-        if self._threads and not self._inline.pays:
+        if self._threads and (self._own or not self._inline.pays):
             self._due.set()
         elif self._busy.acquire(timeout=patience) if patience else self._busy.acquire(blocking=False):
             try:

@@ -1,5 +1,6 @@
 """A guarantee holds in a full cluster, too: whoever borrows makes room there, in Slurm's queue first, then on nodes."""
 
+import dataclasses
 import pathlib
 from collections.abc import Collection, Mapping
 from typing import Any
@@ -241,14 +242,15 @@ def test_kinds_are_those_that_queues_are_given() -> None:
 
 def test_the_cluster_is_measured_once_in_a_while() -> None:
     """Each change of its size has all who wait looked at again."""
-    columns = scene.cluster([scene.node("a")]).columns
+    first = scene.cluster([scene.node("a")])
+    second = dataclasses.replace(first, use_version=first.use_version + 1)
     measure = node_scores.Measure(setup.make(YunikornOptions.model_validate({"configuration": document()})).partition)
-    assert measure.is_due(1, 0.0)
-    measure.news(1, columns, 0.0)
-    assert not measure.is_due(2, node_scores.EVERY / 2)
-    assert measure.is_due(2, node_scores.EVERY)
-    measure.news(2, columns, node_scores.EVERY)
-    assert not measure.is_due(2, 10 * node_scores.EVERY)
+    assert measure.is_due(first.use_version, 0.0)
+    measure.news(first, 0.0)
+    assert not measure.is_due(second.use_version, node_scores.EVERY / 2)
+    assert measure.is_due(second.use_version, node_scores.EVERY)
+    measure.news(second, node_scores.EVERY)
+    assert not measure.is_due(second.use_version, 10 * node_scores.EVERY)
 
 
 def test_a_node_that_is_drained_in_slurm_is_no_longer_part_of_the_cluster() -> None:

@@ -7,6 +7,7 @@ from typing import Any
 from slurm_bridge.daemon import configuration
 from slurm_bridge.families.yunikorn.hook import Yunikorn
 from slurm_bridge.families.yunikorn.options import YunikornOptions
+from slurm_bridge.families.yunikorn.partitions import YunikornPartitions
 from slurm_bridge.hooks import calls, chain
 from slurm_bridge.hooks.services import ChainServices, HookServices
 from slurm_bridge.model import kinds
@@ -43,10 +44,14 @@ class Queues:
         """From now on it is configured so."""
         options.setdefault("configuration", document(*queues))
         self.hook = made(options, self.around.services_of("yunikorn"))
-        own = calls.Hook(name="yunikorn", hook=self.hook, needs=frozenset(self.hook.needs))
+        self.install(self.hook)
+
+    def install(self, hook: Yunikorn | YunikornPartitions) -> None:
+        """It is part of the chain."""
+        own = calls.Hook(name="yunikorn", hook=hook, needs=frozenset(hook.needs))
         both = chain.Chain([*self.base.chain.hooks, own], self.around)
         listed = self.bridge.core.context.cluster.list(kinds.NAMESPACES, Scope()).items
-        both.see({**self.base.chain._layers.views, **dict.fromkeys(self.hook.needs, Listed(listed))})
+        both.see({**self.base.chain._layers.views, **dict.fromkeys(hook.needs, Listed(listed))})
         self.bridge.core.configure(dataclasses.replace(self.base, chain=both))
 
     def pod(self, name: str, queue: str = "root.a", *, cpu: str = "1", **changes: Any) -> str:
