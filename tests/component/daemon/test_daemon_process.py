@@ -11,6 +11,7 @@ import pytest
 
 from slurm_bridge import app
 from slurm_bridge.demo import pocket
+from slurm_bridge.families.yunikorn.partitions import YunikornPartitions
 from slurm_bridge.model import kinds
 from slurm_bridge.model.meta import ObjectMeta
 from slurm_bridge.model.pod import Pod
@@ -61,6 +62,23 @@ def test_a_dead_informer_ends_the_process_with_an_error(world: pocket.PocketWorl
         daemon.until_ready()
         next(iter(daemon.daemon._feeds._informers.values())).stop()
         assert daemon.join() == 1
+
+
+def test_a_dead_thread_of_queues_ends_the_process_with_an_error(world: pocket.PocketWorld, path: pathlib.Path) -> None:
+    """Each partition with queues of its own has one."""
+    partitions = [{"name": "debug", "queues": [{"name": "root", "submitacl": "*"}]}]
+    options = {"configuration": {"partitions": partitions}, "partitions": "slurm"}
+    with running(world, path, hooks=[{"name": "yunikorn", "options": options}]) as daemon:
+        daemon.until_ready()
+        chain = daemon.daemon.core.context.config.chain
+        (hook,) = (one.hook for one in chain.hooks if isinstance(one.hook, YunikornPartitions))
+        wait.until(lambda: hook.picture() is not None, "queues", 20, every=0.02)
+        manager = hook._hooks["debug"]._manager
+        assert manager is not None
+        manager.engine._turns._clock = None  # type: ignore[assignment]
+        manager.engine.nudge()
+        assert daemon.join() == 1
+        assert chain.dead == ("queue core debug",)
 
 
 def test_it_is_alive_and_not_ready_while_slurm_does_not_answer(world: pocket.PocketWorld, path: pathlib.Path) -> None:
