@@ -63,21 +63,21 @@ def of_nodes(names: Iterable[str], asked: Mapping[str, int], snapshot: ClusterSn
 def _inside(ask: Ask, snapshot: ClusterSnapshot, columns: NodeColumns) -> Mask:
     """The nodes of its partitions; all nodes where Slurm does not say which partition it comes into."""
     partitions = named(ask.request.partition, snapshot.partitions)
-    if not partitions:
-        return columns.present
+    return mask_of(partitions, snapshot, columns) if partitions else columns.present
+
+
+def mask_of(partitions: Sequence[Partition], snapshot: ClusterSnapshot, columns: NodeColumns) -> Mask:
+    """The rows of the nodes of these partitions that Kubernetes has, too."""
 
     def work_out() -> tuple[object, Mask]:
-        return columns.members, mask_of(partitions, snapshot, columns)
+        by_slurm = snapshot.by_slurm
+        return columns.members, columns.mask(
+            [by_slurm[name] for one in partitions for name in one.nodes if name in by_slurm]
+        )
 
     members, mask = _INSIDE.get(snapshot.version, tuple(one.name for one in partitions), work_out)
     # Nodes of one version may be in other rows.
     return mask if members is columns.members else work_out()[1]
-
-
-def mask_of(partitions: Collection[Partition], snapshot: ClusterSnapshot, columns: NodeColumns) -> Mask:
-    """The rows of the nodes of these partitions that Kubernetes has, too."""
-    by_slurm = snapshot.by_slurm
-    return columns.mask([by_slurm[name] for one in partitions for name in one.nodes if name in by_slurm])
 
 
 def _large_enough(columns: NodeColumns, pod: Pod, kinds: Collection[str]) -> Mask:
