@@ -6,7 +6,7 @@ BIN    := $(VENV)/bin
 READY  := $(VENV)/ready
 
 .DEFAULT_GOAL := help
-.PHONY: help run test thorough simulate storms fuzz coverage check cluster-up cluster-down cluster-status cluster-test contract e2e chaos soak bench bench-hooks docs lock clean
+.PHONY: help run test thorough simulate storms fuzz coverage check cluster-up cluster-down cluster-status cluster-test contract e2e chaos soak oracle bench bench-hooks docs lock clean
 
 # How many seeded runs `make simulate` takes, and what `make chaos`, `make bench` and `make bench-hooks` are told
 # (CHAOS=--short).
@@ -18,9 +18,11 @@ HASHSEED ?= 1
 # `make storms` takes STORMS= seeds for each of these, each other ones than those before.
 HASHSEEDS ?= 1 2 3 4 5 6 7 8 9 10
 STORMS ?= 340
-# How many cases `make fuzz` makes for each target, and of which seed.
+# How many cases `make fuzz` makes for each target, and of which seed; `make oracle` makes 1 000 unless CASES= says more.
 CASES ?= 20000
 SEED  ?= 1
+# `make oracle` looks at one of its clusters again: CLUSTER=17.
+CLUSTER ?=
 CHAOS ?=
 BENCH ?=
 
@@ -95,6 +97,7 @@ check: $(READY) ## format, lint, types, words, layers, and whether the generated
 	@MYPYPATH=hack:hack/cluster $(BIN)/mypy --strict hack/docs.py hack/suite.py hack/failed_cases.py hack/words.py \
 	    hack/figures.py hack/hops.py hack/soak/watch_soak.py
 	@MYPYPATH=hack/bench:hack/cluster $(BIN)/mypy --strict --explicit-package-bases -p clusterbench -p hooksbench
+	@MYPYPATH=hack/oracle:hack/cluster $(BIN)/mypy --strict --explicit-package-bases -p scheduleroracle
 	@$(BIN)/python hack/words.py
 	@$(BIN)/lint-imports --no-cache --no-logo
 	@$(BIN)/python hack/docs.py --check
@@ -130,6 +133,12 @@ chaos: $(READY) ## kill the daemon and the servers while pods are scheduled (CHA
 soak: $(READY) ## 10 000 pods while the apiserver is killed five times
 	@echo "make soak: the watched cache against a fresh list while the real apiserver dies five times"
 	@$(BIN)/python hack/soak/watch_soak.py
+
+oracle: CASES = 1000
+oracle: $(READY) ## kube-scheduler 1.36 itself against the hook kube-scheduler, on CASES= random pods, of SEED=
+	@echo "make oracle: $(CASES) random pods of seed $(SEED) on random clusters, through an apiserver of its own"
+	@PYTHONPATH=hack/oracle:hack/cluster $(BIN)/python -m scheduleroracle --cases $(CASES) --seed $(SEED) \
+	    $(CLUSTER:%=--cluster %)
 
 bench: $(READY) ## pods a second, latencies, calls and CPU, beside bare calls and kube-scheduler (BENCH="--pods 500")
 	@echo "make bench: this daemon, a raw loop and kube-scheduler, by turns, on 1 000 nodes; writes build/bench.json"

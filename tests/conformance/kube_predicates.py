@@ -5,7 +5,7 @@ from typing import Any
 
 from slurm_bridge.cluster.cluster_cache import ClusterCache
 from slurm_bridge.families.kube_scheduler import filters, scene
-from slurm_bridge.families.kube_scheduler.predicates import standard
+from slurm_bridge.families.kube_scheduler.predicates import reasons, standard
 from slurm_bridge.families.kube_scheduler.predicates.base import Failures
 from slurm_bridge.families.kube_scheduler.scene import Scene
 from slurm_bridge.model.meta import Condition, ObjectMeta
@@ -76,7 +76,7 @@ def _resources(given: Fields, expect: Fields) -> None:
     seen = _scene(node, _subject(_resource_pod(given.fields("pod"))), running)
     said = filters.reasons_at(seen, _NODE, {"": standard.build("PodFitsResources", {"ignored_resources": ignored}, {})})
     short = one_node.shortages(seen, _NODE, frozenset(ignored))
-    assert list(said) == [f"Insufficient {one.resource}" for one in short]
+    assert list(said) == [reasons.insufficient(one.resource) for one in short]
     expect.compare(
         {
             "fits": not said,

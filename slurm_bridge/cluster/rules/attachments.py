@@ -35,9 +35,16 @@ def claims(pod: Pod) -> frozenset[ClaimKey]:
 
 
 def attachment(key: ClaimKey, storage: volumes.Storage) -> Attachment | None:
-    """What has to be attached for a claim; None where no driver attaches it, or nothing is known of it yet."""
+    """What has to be attached for a claim; None where no driver attaches it, or nothing is known of it yet.
+
+    A volume that is still to be made is attached by the driver that makes it.
+    """
     claim = storage.claim(*key)
-    volume = storage.volume(claim.spec.volume_name) if claim is not None and claim.spec.volume_name else None
-    if volume is None or volume.spec.csi is None:
+    if claim is None:
         return None
-    return Attachment(volume.spec.csi.driver, volume.spec.csi.volume_handle)
+    volume = storage.volume(claim.spec.volume_name) if claim.spec.volume_name else None
+    if volume is not None:
+        csi = volume.spec.csi
+        return Attachment(csi.driver, csi.volume_handle) if csi is not None else None
+    of = storage.storage_class(claim.spec.storage_class_name or "")
+    return Attachment(of.provisioner, f"of claim {'/'.join(key)}") if of is not None and of.provisioner else None

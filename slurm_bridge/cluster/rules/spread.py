@@ -13,7 +13,7 @@ HARD = "DoNotSchedule"
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
 class SpreadConstraint:
-    """One constraint; a selector of None counts no pod.
+    """One constraint; a selector of None counts no pod, and an empty one none but the pod that has the constraint.
 
     `minimum_domains`: with fewer domains than this the emptiest one counts as empty. `honor_affinity`, `honor_taints`:
     nodes that the pod's node affinity, or its tolerations, rule out do not count. `everywhere`: a wish by which nodes

@@ -48,7 +48,8 @@ def _full(scene: Scene, driver: str, new: frozenset[Attachment]) -> Mask:
     for row in np.flatnonzero(there + len(new) > limits).tolist():
         facts = scene.columns.facts[row]
         keys = (key for pod in (facts.pods if facts is not None else ()) for key in attachments.claims(pod))
-        full[row] = len(_by_driver(scene, keys).get(driver, frozenset()) | new) > limits[row]
+        attached = _by_driver(scene, keys).get(driver, frozenset())
+        full[row] = not new <= attached and len(attached | new) > limits[row]
     return full
 
 

@@ -57,7 +57,7 @@ def _skewed(scene: Scene, one: SpreadConstraint, all_of_them: tuple[SpreadConstr
 
 def _counted(pod: Pod, one: SpreadConstraint, columns: NodeColumns) -> Whole:
     """Pods of the same namespace that are meant, and not on their way out."""
-    if one.selector is None:
+    if not one.selector:
         return np.zeros(len(columns), np.int64)
     pods = columns.pods
     here = attributes.in_namespaces(pods, lambda namespace: namespace == pod.metadata.namespace)

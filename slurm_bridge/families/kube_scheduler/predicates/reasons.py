@@ -15,7 +15,7 @@ LABEL_PRESENCE = "node(s) didn't have the requested labels"
 SERVICE_AFFINITY = "node(s) didn't match service affinity"
 DISK_CONFLICT = "node(s) had no available disk"
 VOLUME_ZONE = "node(s) had no available volume zone"
-VOLUME_NODE = "node(s) had volume node affinity conflict"
+VOLUME_NODE = "node(s) didn't match PersistentVolume's node affinity"
 VOLUME_BIND = "node(s) didn't find available persistent volumes to bind"
 UNBOUND = "pod has unbound immediate PersistentVolumeClaims"
 VOLUME_COUNT = "node(s) exceed max volume count"
@@ -27,5 +27,5 @@ SPREAD_LABEL = "node(s) didn't match pod topology spread constraints (missing re
 
 
 def insufficient(resource: str) -> str:
-    """Too little of a resource; the number of pods is one of them."""
-    return f"Insufficient {resource}"
+    """Too little of a resource; of places for pods there are too few."""
+    return "Too many pods" if resource == "pods" else f"Insufficient {resource}"

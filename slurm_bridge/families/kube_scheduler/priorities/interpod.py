@@ -62,7 +62,7 @@ def interpod(hard_weight: int) -> Callable[[Scene], Whole | None]:
 
 
 def between(maximum: int) -> Callable[[Scene, Whole, Mask], Whole]:
-    """From the least of the candidates, or 0, to the greatest, or 0."""
+    """From the least of the candidates to the greatest; on the scale to 10 neither is on the other side of 0."""
 
     def rated(_: Scene, raw: Whole, nodes: Mask) -> Whole:
         low, high = numbers.lowest(raw, nodes), numbers.highest(raw, nodes)
@@ -70,7 +70,15 @@ def between(maximum: int) -> Callable[[Scene, Whole, Mask], Whole]:
             return numbers.constant(len(raw), 0)
         return numbers.quotient(maximum * (raw - low), high - low)
 
-    return rated
+    def rated_newer(_: Scene, raw: Whole, nodes: Mask) -> Whole:
+        same = numbers.constant_of(raw) is not None or not nodes.any()
+        low, high = (0, 0) if same else (int(raw[nodes].min()), int(raw[nodes].max()))
+        if low == high:
+            return numbers.constant(len(raw), 0)
+        # In floating point, and in this order: kube-scheduler's scores depend on how its quotients are rounded.
+        return np.trunc(maximum * ((raw - low) / (high - low))).astype(np.int64)
+
+    return rated_newer if maximum >= numbers.NEWER else rated
 
 
 def _said(

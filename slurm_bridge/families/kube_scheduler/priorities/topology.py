@@ -61,7 +61,7 @@ def _burden(scene: Scene, wish: SpreadConstraint, placed: Mask, candidates: Mask
 def _counts(scene: Scene, wish: SpreadConstraint) -> Whole:
     """Pods that the constraint means, by node."""
     pods, home = scene.columns.pods, scene.pod.metadata.namespace
-    if wish.selector is None:
+    if not wish.selector:
         return np.zeros(len(scene.columns), np.int64)
     mask = attributes.in_namespaces(pods, lambda namespace: namespace == home) & selection.all_met(pods, wish.selector)
     return pods.count(mask & staying(pods))

@@ -267,6 +267,26 @@ def test_interpod_affinity_follows_its_rule(nodes: list[tuple[str, list[str]]], 
     assert list(rated("InterPodAffinity", machines, pod, pods).values()) == expected
 
 
+@pytest.mark.parametrize(
+    ("counts", "expected"),
+    [
+        # 0 is no bound: of two neighbourhoods that are both wished for, one is the worst.
+        ((2, 3), (0, 100)),
+        ((1, 1), (0, 0)),
+        # 100 * (29 / 100) is a little less than 29 in floating point, and what follows the point is cut off.
+        ((0, 29, 100), (0, 28, 100)),
+    ],
+)
+def test_interpod_affinity_shares_out_the_newer_scale(counts: Sequence[int], expected: Sequence[int]) -> None:
+    """As kube-scheduler 1.36: between the worst and the best of the nodes that fit."""
+    nodes = [machine(f"n{i}", labels={"zone": f"z{i}"}) for i in range(len(counts))]
+    pods = [
+        asking(f"p{i}-{j}", node=f"n{i}", labels={"app": "a"}) for i, count in enumerate(counts) for j in range(count)
+    ]
+    pod = asking(affinity=preferring(near({"app": "a"}), weight=1))
+    assert tuple(rated("InterPodAffinity", nodes, pod, pods, {"scale": 100}).values()) == tuple(expected)
+
+
 def test_wishes_of_pods_that_are_there_count_as_well() -> None:
     """What others prefer, would rather avoid and must have, each for as many pods as say so."""
     nodes = [machine(name, labels={"zone": name}) for name in ("likes", "shuns", "needs", "other")]
@@ -362,6 +382,12 @@ def test_a_wish_over_fewer_places_weighs_less() -> None:
     low, high = (round(bound) for bound in (min(burden), max(burden)))
     expected = {f"n{i}": 100 * (high + low - round(one)) // high for i, one in enumerate(burden)}
     assert spreading([("x", 3), ("x", 0), ("y", 1), ("y", 0)], spread("zone"), spread(HOST)) == expected
+
+
+def test_a_wish_that_selects_every_pod_counts_none() -> None:
+    """As kube-scheduler, which takes an empty selector for one that has nothing to count."""
+    wish = {**spread("zone"), "labelSelector": {}}
+    assert spreading([("x", 3), ("y", 0)], wish) == {"n0": 100, "n1": 100}
 
 
 def test_a_pod_without_wishes_is_not_rated() -> None:

@@ -53,6 +53,12 @@ def test_a_pod_that_does_not_count_itself() -> None:
     assert denied(subject, web("w", "a1")) == MISSING
 
 
+def test_a_constraint_that_selects_every_pod_counts_none() -> None:
+    """As kube-scheduler, which takes an empty selector for one that has nothing to count. The pod itself counts."""
+    every = {**spread(ZONE, WEB), "labelSelector": {}}
+    assert denied(wants(every), web("w", "a1"), web("v", "a2")) == MISSING
+
+
 @pytest.mark.parametrize("other", [{"namespace": "other"}, {"leaving": True}])
 def test_some_pods_do_not_count(other: dict[str, Any]) -> None:
     """Those of other namespaces, and those on their way out."""

@@ -233,3 +233,25 @@ def test_a_node_may_say_its_limit_itself() -> None:
     small = node("s", allocatable={f"attachable-volumes-csi-{DRIVER}": 0})
     at = seen(pod(volumes=claiming("new")), [small], lookup=lookup([claim("new", "v")], [attached("v")]))
     assert said("MaxCSIVolumeCount", at) == {"s": (reasons.VOLUME_COUNT,)}
+
+
+@pytest.mark.parametrize(("provisioner", "full"), [(DRIVER, {"a"}), ("other.example.com", set())])
+def test_a_volume_that_is_to_be_made_counts(provisioner: str, full: set[str]) -> None:
+    """By the provisioner of its class, which is the driver that will attach it; also for pods that are there."""
+    claims = [claim(name, storage_class_name="late") for name in ("there", "new")]
+    limits = {DRIVER: {"a": 1, "b": 1}}
+    look = lookup(claims, kinds=[kind("late", provisioner)], volume_limits=lambda driver: limits.get(driver, {}))
+    running = [pod("r", on="a", volumes=claiming("there"))]
+    at = seen(pod(volumes=claiming("new")), NODES, running, lookup=look)
+    assert set(said("MaxCSIVolumeCount", at)) == full
+
+
+def test_a_claim_whose_class_is_not_there_is_not_counted() -> None:
+    """Nothing is known of what has to be attached for it."""
+    look = lookup([claim("new", storage_class_name="gone")], volume_limits=lambda _: {"a": 0})
+    assert said("MaxCSIVolumeCount", seen(pod(volumes=claiming("new")), NODES, lookup=look)) == {}
+
+
+def test_a_pod_that_brings_no_volume_more_passes() -> None:
+    """Also on a node that has more of them than it should."""
+    assert counted("MaxCSIVolumeCount", {"a": 1}, shared=True) == set()
