@@ -45,7 +45,7 @@ class Oracle:
         self._ours.await_objects(there)
         for place in range(count):
             manifest = pods.pod(draws, f"case-{number}-{place}", cluster.nodes)
-            manifest["spec"]["schedulerName"] = reference.SCHEDULER
+            manifest["spec"]["schedulerName"] = pods.SCHEDULER
             found = self._compared(manifest)
             if found:
                 yield {"seed": seed, "cluster": number, **found, "cluster objects": list(cluster.objects)}

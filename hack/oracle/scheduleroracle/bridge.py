@@ -7,6 +7,7 @@ import time
 from collections.abc import Callable, Iterable, Iterator
 
 from localcluster.config import PROJECT
+from scheduleroracle import pods
 from scheduleroracle.answers import PLUGINS, Answer, renewed
 from scheduleroracle.draws import Json
 from slurm_bridge import ports
@@ -14,7 +15,7 @@ from slurm_bridge.cluster.cluster_cache import ClusterCache
 from slurm_bridge.daemon import configuration
 from slurm_bridge.daemon.feeds import Feeds
 from slurm_bridge.hooks import chain as chains
-from slurm_bridge.hooks import explain
+from slurm_bridge.hooks import explain, needs
 from slurm_bridge.hooks.base import Ask
 from slurm_bridge.hooks.chain import Chain
 from slurm_bridge.hooks.services import ChainServices
@@ -49,27 +50,35 @@ class Bridge:
         chain.see(views)
         self._nodes = feeds.watch("nodes", kinds.NODES, ports.EVERYWHERE, cache.on_node).store
         self._pods = feeds.watch("pods", kinds.PODS, ports.Scope(fields="spec.nodeName!="), cache.on_pod).store
+        own = ports.Scope(fields=f"spec.schedulerName={pods.SCHEDULER},spec.nodeName=")
+        self._waiting = feeds.watch("pods:own", kinds.PODS, own, cache.on_pod).store
         self._stores = {
             "Node": self._nodes,
-            "Pod": self._pods,
             **{kind.kind: view for kind in _VIEWED for need, view in views.items() if need.value == kind.plural},
         }
 
     def await_objects(self, made: Iterable[Json]) -> None:
         """Until the informers have these objects, and none of another cluster."""
-        wanted = [(one["kind"], one["metadata"].get("namespace", ""), one["metadata"]) for one in made]
-        nodes = sum(kind == "Node" for kind, _, _ in wanted)
-        pods = sum(kind == "Pod" for kind, _, _ in wanted)
+        every = [*made]
+        names = {
+            store: [one for one in every if self._of(one) is store]
+            for store in (self._nodes, self._pods, self._waiting)
+        }
 
         def seen() -> bool:
-            return len(self._nodes) == nodes and len(self._pods) == pods and all(map(self._has, wanted))
+            return all(len(store) == len(some) for store, some in names.items()) and all(map(self._has, every))
 
         _until(seen)
 
-    def _has(self, wanted: tuple[str, str, Json]) -> bool:
-        kind, namespace, metadata = wanted
-        store = self._stores.get(kind)
-        found = store.get(namespace, metadata["name"]) if store is not None else None
+    def _of(self, manifest: Json) -> needs.View | None:
+        """The informer that has it; None for kinds that the hook does not look at."""
+        if manifest["kind"] == "Pod":
+            return self._pods if "nodeName" in manifest["spec"] else self._waiting
+        return self._stores.get(manifest["kind"])
+
+    def _has(self, made: Json) -> bool:
+        store, metadata = self._of(made), made["metadata"]
+        found = store.get(metadata.get("namespace", ""), metadata["name"]) if store is not None else None
         return store is None or (found is not None and found.uid == metadata["uid"])
 
     def ask(self, made: Json) -> Answer:
@@ -97,6 +106,7 @@ _VIEWED = (
     kinds.CSINODES,
     kinds.SERVICES,
     kinds.REPLICASETS,
+    kinds.STATEFULSETS,
 )
 
 

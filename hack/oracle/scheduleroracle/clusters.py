@@ -31,8 +31,11 @@ def cluster(draws: Draws) -> Cluster:
     running = [_running(draws, f"there-{number}", names) for number in range(draws.number(0, 3 * len(names)))]
     # What has ended already is deleted at once.
     ending = [one["metadata"] for one in running if draws.chance(6) and "status" not in one]
+    promised = [
+        _promised(draws, f"promised-{number}", names) for number in range(draws.number(0, 3)) if draws.chance(15)
+    ]
     return Cluster(
-        objects=(*_owners(draws), *storage.objects(draws, names), *nodes, *running),
+        objects=(*_owners(draws), *storage.objects(draws, names), *nodes, *running, *promised),
         ending=tuple((one["namespace"], one["name"]) for one in ending),
     )
 
@@ -76,7 +79,7 @@ def _node(draws: Draws, name: str) -> Json:
 
 def _image(draws: Draws, name: str) -> Json:
     size = _IMAGE_MIB[pods.IMAGES.index(name) % len(_IMAGE_MIB)] * _MIB
-    names = [name, f"{name.rpartition(':')[0]}@sha256:{'0' * 64}"] if draws.chance(50) else [name]
+    names = [name, f"{name.rpartition(':')[0]}@{pods.DIGEST}"] if draws.chance(50) else [name]
     return {"names": names, "sizeBytes": size}
 
 
@@ -86,6 +89,14 @@ def _running(draws: Draws, name: str, nodes: list[str]) -> Json:
     manifest["spec"]["nodeName"] = draws.one(nodes)
     if draws.chance(6):
         manifest["status"] = {"phase": draws.one(("Succeeded", "Failed"))}
+    return manifest
+
+
+def _promised(draws: Draws, name: str, nodes: list[str]) -> Json:
+    """A pod that is nominated for a node, and is not tried itself: a gate keeps it from that."""
+    manifest = pods.pod(draws, name, nodes)
+    manifest["spec"] |= {"schedulerName": pods.SCHEDULER, "schedulingGates": [{"name": "example.com/later"}]}
+    manifest["status"] = {"nominatedNodeName": draws.one(nodes)}
     return manifest
 
 
@@ -103,15 +114,18 @@ def _owners(draws: Draws) -> list[Json]:
         }
         for number in range(draws.number(0, 2))
     ]
+    return [*services, *(_owner(draws, kind) for kind in pods.OWNERS if draws.chance(50))]
+
+
+def _owner(draws: Draws, kind: str) -> Json:
     selector = draws.one(({"app": "web"}, {"app": "db", "tier": "back"}))
-    replicas = {
+    return {
         "apiVersion": "apps/v1",
-        "kind": "ReplicaSet",
-        "metadata": {"name": pods.OWNER, "namespace": pods.NAMESPACES[0]},
+        "kind": kind,
+        "metadata": {"name": pods.OWNERS[kind], "namespace": pods.NAMESPACES[0]},
         "spec": {
             "replicas": 0,
             "selector": {"matchLabels": selector},
             "template": {"metadata": {"labels": selector}, "spec": {"containers": [{"name": "main", "image": "a"}]}},
         },
     }
-    return [*services, *([replicas] if draws.chance(50) else [])]

@@ -11,6 +11,7 @@ from scheduleroracle.draws import Json
 _PATHS = {
     "Namespace": "/api/v1/namespaces",
     "PriorityClass": "/apis/scheduling.k8s.io/v1/priorityclasses",
+    "RuntimeClass": "/apis/node.k8s.io/v1/runtimeclasses",
     "StorageClass": "/apis/storage.k8s.io/v1/storageclasses",
     "ClusterRole": "/apis/rbac.authorization.k8s.io/v1/clusterroles",
     "ClusterRoleBinding": "/apis/rbac.authorization.k8s.io/v1/clusterrolebindings",
@@ -20,10 +21,11 @@ _PATHS = {
     "PersistentVolumeClaim": "/api/v1/namespaces/{}/persistentvolumeclaims",
     "Service": "/api/v1/namespaces/{}/services",
     "ReplicaSet": "/apis/apps/v1/namespaces/{}/replicasets",
+    "StatefulSet": "/apis/apps/v1/namespaces/{}/statefulsets",
     "Pod": "/api/v1/namespaces/{}/pods",
 }
 #: What belongs to one cluster; pods first, because all else is there for them.
-_OF_A_CLUSTER = ("Pod", "ReplicaSet", "PersistentVolumeClaim", "PersistentVolume", "CSINode", "Node")
+_OF_A_CLUSTER = ("Pod", "ReplicaSet", "StatefulSet", "PersistentVolumeClaim", "PersistentVolume", "CSINode", "Node")
 #: A created object of these has not the status of its manifest.
 _WITH_STATUS = ("Pod", "PersistentVolume", "PersistentVolumeClaim")
 _MERGE = "application/merge-patch+json"
@@ -98,4 +100,11 @@ def _common() -> Iterable[Json]:
             "metadata": {"name": name},
             "value": value,
         }
+    yield {
+        "apiVersion": "node.k8s.io/v1",
+        "kind": "RuntimeClass",
+        "metadata": {"name": pods.RUNTIME},
+        "handler": pods.RUNTIME,
+        "overhead": {"podFixed": {"cpu": "150m", "memory": "100Mi"}},
+    }
     yield from storage.CLASSES

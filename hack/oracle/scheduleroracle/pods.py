@@ -5,6 +5,8 @@ from collections.abc import Sequence
 from scheduleroracle import storage
 from scheduleroracle.draws import Draws, Json
 
+#: The scheduler that is asked.
+SCHEDULER = "oracle"
 NAMESPACES = ("alpha", "beta")
 HOST = "kubernetes.io/hostname"
 ZONE = "topology.kubernetes.io/zone"
@@ -12,9 +14,12 @@ ZONES = ("east", "north", "west")
 DISKS = ("ssd", "hdd")
 GPU = "example.com/gpu"
 IMAGES = tuple(f"registry.example/{name}:v1" for name in ("tiny", "small", "middle", "large", "huge"))
-#: The replica set of some pods.
-OWNER = "set"
+DIGEST = f"sha256:{'0' * 64}"
+#: What some pods belong to.
+OWNERS = {"ReplicaSet": "set", "StatefulSet": "stateful"}
 CLASSES = {"low": -10, "high": 1000}
+#: Adds an overhead to the pod.
+RUNTIME = "boxed"
 
 TAINTS: Sequence[Json] = (
     {"key": "dedicated", "value": "team", "effect": "NoSchedule"},
@@ -48,7 +53,8 @@ def pod(draws: Draws, name: str, nodes: Sequence[str]) -> Json:
     }
     metadata: Json = {"name": name, "namespace": namespace, "labels": labels}
     if draws.chance(25):
-        owner = {"apiVersion": "apps/v1", "kind": "ReplicaSet", "name": OWNER, "uid": "of-the-set", "controller": True}
+        kind = draws.one([*OWNERS])
+        owner = {"apiVersion": "apps/v1", "kind": kind, "name": OWNERS[kind], "uid": "of-the-set", "controller": True}
         metadata["ownerReferences"] = [owner]
     return {"apiVersion": "v1", "kind": "Pod", "metadata": metadata, "spec": _spec(draws, nodes, namespace)}
 
@@ -66,6 +72,8 @@ def _spec(draws: Draws, nodes: Sequence[str], namespace: str) -> Json:
         **draws.maybe(40, "tolerations", lambda: draws.some(_TOLERATIONS, 1, 2)),
         **draws.maybe(28, "topologySpreadConstraints", lambda: _spread(draws)),
         **draws.maybe(20, "priorityClassName", lambda: draws.one([*CLASSES])),
+        **draws.maybe(5, "runtimeClassName", lambda: RUNTIME),
+        **draws.maybe(4, "hostNetwork", lambda: True),
         **draws.maybe(22, "volumes", lambda: storage.volumes(draws, namespace)),
         "automountServiceAccountToken": False,
         "terminationGracePeriodSeconds": 3600,
@@ -79,21 +87,23 @@ def _containers(draws: Draws) -> Json:
         return {"containers": [_container(draws)], "resources": {"requests": {"cpu": "2", "memory": "2500Mi"}}}
     return {
         "containers": [_container(draws), *([_without_ports(draws)] if draws.chance(20) else [])],
-        **draws.maybe(12, "initContainers", lambda: draws.several(2, lambda: _init_container(draws))),
+        **draws.maybe(
+            15, "initContainers", lambda: [_init_container(draws), *([_without_ports(draws)] * draws.chance(40))]
+        ),
     }
 
 
 def _container(draws: Draws) -> Json:
     number = draws.number(1, 10**9)
     requests = {
-        **draws.maybe(75, "cpu", lambda: draws.one(("100m", "250m", "500m", "1", "2"))),
-        **draws.maybe(65, "memory", lambda: draws.one(("64Mi", "200M", "512Mi", "1Gi", "2Gi"))),
+        **draws.maybe(75, "cpu", lambda: draws.one(("100m", "250m", "0.333", "500m", "1", "1.5", "0"))),
+        **draws.maybe(65, "memory", lambda: draws.one(("64Mi", "200M", "123456789", "512Mi", "1Gi", "1.5Gi", "0"))),
         **draws.maybe(10, "ephemeral-storage", lambda: draws.one(("1Gi", "6Gi"))),
     }
     limits = draws.maybe(12, GPU, lambda: draws.one(("1", "2")))
     return {
         "name": f"c-{number}",
-        "image": draws.one((*IMAGES, "registry.example/tiny", "unknown")),
+        "image": draws.one((*IMAGES, "registry.example/tiny", "unknown", f"registry.example/large@{DIGEST}")),
         "resources": {"requests": {**requests, **limits}, "limits": limits},
         **draws.maybe(14, "ports", lambda: [_port(draws)]),
     }
@@ -107,13 +117,18 @@ def _without_ports(draws: Draws) -> Json:
 
 
 def _init_container(draws: Draws) -> Json:
-    return {**_without_ports(draws), **draws.maybe(40, "restartPolicy", lambda: "Always")}
+    """Some stay beside the others, with ports of their own."""
+    if draws.chance(60):
+        return _without_ports(draws)
+    ports = draws.maybe(12, "ports", lambda: [{"containerPort": 8082, "hostPort": 8082}])
+    return {**_without_ports(draws), "restartPolicy": "Always", **ports}
 
 
 def _port(draws: Draws) -> Json:
+    number = draws.one((8080, 8081))
     return {
-        "containerPort": 80,
-        "hostPort": draws.one((8080, 8081)),
+        "containerPort": number,
+        "hostPort": number,
         **draws.maybe(25, "protocol", lambda: draws.one(("TCP", "UDP"))),
         **draws.maybe(30, "hostIP", lambda: draws.one(("127.0.0.1", "0.0.0.0", "10.0.0.1"))),  # noqa: S104 - a wish
     }

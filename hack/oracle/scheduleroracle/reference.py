@@ -16,12 +16,12 @@ from collections.abc import Iterable, Iterator
 
 import yaml
 
+from scheduleroracle import pods
 from scheduleroracle.answers import Answer
 from scheduleroracle.draws import Json
 from scheduleroracle.objects import Objects
 from scheduleroracle.servers import READER, Servers
 
-SCHEDULER = "oracle"
 #: Pods and their answers; at the end of kube-scheduler its last lines.
 Heard = queue.SimpleQueue[tuple[str, Answer] | str]
 
@@ -40,7 +40,7 @@ _CONFIGURATION = {
     "podInitialBackoffSeconds": 600,
     "podMaxBackoffSeconds": 600,
     # No preemption, and no volume is bound.
-    "profiles": [{"schedulerName": SCHEDULER, "plugins": {"postFilter": _ALL, "preBind": _ALL}}],
+    "profiles": [{"schedulerName": pods.SCHEDULER, "plugins": {"postFilter": _ALL, "preBind": _ALL}}],
 }
 _RIGHTS = (
     {"apiGroups": ["*"], "resources": ["*"], "verbs": ["get", "list", "watch"]},

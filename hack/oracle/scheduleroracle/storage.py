@@ -31,13 +31,15 @@ CLASSES: Sequence[Json] = tuple(
 
 def volumes(draws: Draws, namespace: str) -> list[Json]:
     """Of a pod: claims mostly, and disks that pods name themselves."""
-    kind = draws.weighed({"claims": 78, "none": 6, "disk": 10, "missing": 6})
+    kind = draws.weighed({"claims": 74, "none": 6, "disk": 10, "missing": 4, "image": 6})
     match kind:
         case "claims":
             return [_claimed(f"{namespace}-{one}") for one in draws.some(CLAIMS, 1, 3)]
         case "disk":
             disk = {"pdName": draws.one(("one", "two")), **draws.maybe(40, "readOnly", lambda: True)}
             return [{"name": "disk", "gcePersistentDisk": disk}]
+        case "image":
+            return [{"name": "mounted", "image": {"reference": "registry.example/huge:v1"}}]
         case "missing":
             return [_claimed("missing")]
     return [{"name": "scratch", "emptyDir": {}}]
