@@ -14,7 +14,7 @@ class TopologyOptions(pydantic.BaseModel, frozen=True, extra="forbid", use_attri
     """One topology: its levels, and what tells in which domain of each a node is."""
 
     name: _Name
-    """How workloads name it."""
+    """The name of the topology in workloads."""
     levels: Annotated[tuple[_Name, ...], pydantic.Field(min_length=1)]
     """Its levels from the coarsest to the finest, as workloads name them; with `labels` the keys of node labels."""
     source: Literal["labels", "annotation", "slurm", "copy"] = "labels"
@@ -62,11 +62,11 @@ class KaiOptions(pydantic.BaseModel, frozen=True, extra="forbid", use_attribute_
     """Topologies, and how many sets of nodes are tried."""
 
     topologies: Annotated[tuple[TopologyOptions, ...], pydantic.Field(min_length=1)]
-    """All that workloads may name."""
+    """The topologies that workloads may name."""
     default: str = ""
     """The topology of workloads that name a level only; empty: the one that has this level."""
     candidates: Annotated[int, pydantic.Field(ge=1, le=10)] = 3
-    """How many sets of each preferred level are tried before a wider one is."""
+    """How many node sets of each preferred level are tried before those of the next wider level."""
 
     @pydantic.model_validator(mode="after")
     def _named(self) -> Self:

@@ -70,13 +70,13 @@ class ExtenderOptions(pydantic.BaseModel, frozen=True, extra="forbid", use_attri
     """A service that is asked over HTTP beside the predicates and priorities; verbs left empty are not asked."""
 
     url: Annotated[str, pydantic.Field(min_length=1)]
-    """Where it listens; verbs are paths below."""
+    """The address of the service; verbs are paths below it."""
     filter_verb: str = ""
-    """The path of the question which nodes it leaves."""
+    """The path at which it is asked which nodes it excludes."""
     prioritize_verb: str = ""
-    """The path of the question how good nodes are."""
+    """The path at which it is asked to rate nodes."""
     preempt_verb: str = ""
-    """The path of the question which nodes may be cleared, for the hook `preemption`."""
+    """The path at which the hook `preemption` asks on which nodes pods may be evicted."""
     weight: Annotated[int, pydantic.Field(ge=1, le=1_000_000)] = 1
     """What its scores are multiplied by."""
     timeout_seconds: Annotated[float, pydantic.Field(gt=0)] = 5.0
@@ -84,9 +84,9 @@ class ExtenderOptions(pydantic.BaseModel, frozen=True, extra="forbid", use_attri
     ignorable: bool = False
     """Go on without it when it does not answer; else the workload waits."""
     node_cache_capable: bool = False
-    """It knows the nodes itself and is sent names only."""
+    """The service has the nodes itself, and is sent only their names."""
     managed_resources: tuple[str, ...] = ()
-    """It hears only of pods that use one of these; empty: of all."""
+    """The service is asked only about pods that request one of these resources; empty: about all pods."""
     token_file: str = ""
     """The file with the bearer token for it."""
     ca_file: str = ""
@@ -176,7 +176,7 @@ class ProfileOptions(pydantic.BaseModel, frozen=True, extra="forbid", use_attrib
     """Predicates and priorities by name, and what they evaluate for pods that say nothing themselves."""
 
     predicates: tuple[PredicateOptions, ...] = tuple(PredicateOptions(name=name) for name in STANDARD_PREDICATES)
-    """Predicates in the order in which they are asked; a bare name is one without arguments."""
+    """Predicates in the order in which they are evaluated; a bare name is a predicate without arguments."""
     priorities: tuple[PriorityOptions, ...] = tuple(
         PriorityOptions(name=name, weight=weight) for name, weight in STANDARD_PRIORITIES.items()
     )
@@ -185,7 +185,7 @@ class ProfileOptions(pydantic.BaseModel, frozen=True, extra="forbid", use_attrib
     """How many nodes that fit are rated, in percent of all nodes, at least 100; 0: 50 % less 1 % for every 125 nodes,
     but 5 % at least."""
     hard_pod_affinity_weight: Annotated[int, pydantic.Field(ge=0, le=100)] = 1
-    """How much it counts for InterPodAffinity that a running pod requires this one near."""
+    """The weight in InterPodAffinity of a running pod whose required affinity selects the pod."""
     added_affinity: AffinityOptions = AffinityOptions()
     """Node affinity that every pod has beside its own."""
     spread_defaulting: Literal["list", "system"] = "list"
@@ -216,7 +216,8 @@ class KubeSchedulerOptions(ProfileOptions, frozen=True, extra="forbid", use_attr
     """Predicates and priorities by name, and how scores become attempts."""
 
     always_check_all: bool = False
-    """Ask all predicates about every node; else a node is out with the first that fails, and has only its reasons."""
+    """Evaluate all predicates for every node; otherwise the first that fails excludes the node, and only its reasons
+    are shown."""
     capacity: Capacity = "allocatable"
     """What resources are compared with: all that a node has (what is in use is a matter of Slurm's queue), or what is
     free now."""
@@ -225,11 +226,11 @@ class KubeSchedulerOptions(ProfileOptions, frozen=True, extra="forbid", use_attr
     first_tier: Annotated[int, pydantic.Field(ge=1)] | None = None
     """Nodes of the first tier; `null`: twice as many as the job needs, at least 10."""
     widen_after_seconds: Annotated[float, pydantic.Field(gt=0)] = 15.0
-    """How long each tier is all that Slurm may take, once it has looked at the job."""
+    """How long Slurm may use only the nodes of a tier, counted from its first look at the job."""
     score_seconds: Annotated[float, pydantic.Field(ge=0, le=10)] = 0.25
-    """How long the scores of a shape count while only pods come and go; 0: they are worked out for every pod."""
+    """How long the scores of a pod also serve equal pods, while no node changes; 0: each pod is rated."""
     parallelism: Annotated[int, pydantic.Field(ge=1, le=64)] = 16
-    """At how many nodes a site's own priorities look at once."""
+    """How many nodes a site's own priorities rate at the same time."""
     extenders: tuple[ExtenderOptions, ...] = ()
     """Services that are asked over HTTP, too."""
     profiles: Annotated[tuple[NamedProfile, ...], pydantic.Field(max_length=64)] = ()

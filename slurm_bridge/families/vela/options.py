@@ -20,13 +20,15 @@ _Name = Annotated[str, Field(min_length=1, max_length=63, pattern=r"^[A-Za-z0-9]
 class PipelineOptions(pydantic.BaseModel, frozen=True, extra="forbid"):
     """The pipelines of an agent."""
 
-    filters: tuple[Filter, ...] = Field(default=USUAL_FILTERS, description="which nodes stay, in order")
-    scores: tuple[Score, ...] = Field(default=USUAL_SCORES, description="how good they are, with weights")
+    filters: tuple[Filter, ...] = Field(default=USUAL_FILTERS, description="plugins that exclude nodes, in this order")
+    scores: tuple[Score, ...] = Field(
+        default=USUAL_SCORES, description="plugins that rate the remaining nodes, with their weights"
+    )
     strategies: tuple[_Name, ...] = Field(
-        default=tuple(strategies.BUILTIN), min_length=1, description="the strategies that can be asked for"
+        default=tuple(strategies.BUILTIN), min_length=1, description="the strategies that agents in this process have"
     )
     parallel_sampling_pipelines: Count = Field(
-        default=10, description="requests at once; further ones wait for an idle one"
+        default=10, description="how many requests an agent answers at once; further requests wait"
     )
     wait_seconds: Seconds = Field(
         default=1.0,
@@ -85,11 +87,12 @@ class AgentOptions(pydantic.BaseModel, frozen=True, extra="forbid"):
 class DecisionOptions(pydantic.BaseModel, frozen=True, extra="forbid"):
     """The decision among the nodes that were sampled."""
 
-    filters: tuple[Filter, ...] = Field(default=USUAL_FILTERS, description="which nodes stay, in order")
+    filters: tuple[Filter, ...] = Field(default=USUAL_FILTERS, description="plugins that exclude nodes, in this order")
     scores: tuple[Score, ...] = Field(
-        default=USUAL_SCORES, description="what is added to the scores of the agents, with weights"
+        default=USUAL_SCORES,
+        description="plugins whose ratings are added to the scores of the agents, with their weights",
     )
-    pipelines: Count = Field(default=4, description="decisions at once")
+    pipelines: Count = Field(default=4, description="how many decisions are made at once")
     queue: Annotated[int, Field(ge=1, le=100_000)] = Field(
         default=400, description="sampled pods that wait for a decision"
     )
@@ -107,9 +110,13 @@ class VelaOptions(pydantic.BaseModel, frozen=True, extra="forbid"):
         "one of a package",
     )
     emit: Literal["order", "none"] = Field(
-        default="order", description="whether the sort plugin orders the submissions too"
+        default="order",
+        description="`order`: the sort plugin also decides in which order workloads are submitted; `none`: it does not",
     )
-    strategy: str = Field(default="random", description="by which strategy nodes are sampled")
+    strategy: str = Field(
+        default="random",
+        description="how agents choose the nodes of a sample; `sampling.strategies` has those of this process",
+    )
     clusters_percent: Annotated[int, Field(ge=1, le=smart.ALL_PERCENT)] = Field(
         33, description="Cp: how many of the agents are asked for one pod, rounded up"
     )
@@ -124,9 +131,11 @@ class VelaOptions(pydantic.BaseModel, frozen=True, extra="forbid"):
         description="pods that are sampled at once; unset: 10 where an agent is asked over the network, "
         "1 where all is done in this process",
     )
-    concurrent_calls: Count = Field(default=50, description="requests to agents at once")
-    failures: Count = Field(default=3, description="after so many failures in a row an agent is not asked for a while")
-    pause_seconds: Seconds = Field(default=5.0, description="for how long")
+    concurrent_calls: Count = Field(default=50, description="how many requests are sent to agents at once")
+    failures: Count = Field(
+        default=3, description="after how many failures in a row an agent is left out for `pause_seconds`"
+    )
+    pause_seconds: Seconds = Field(default=5.0, description="how long an agent is left out after these failures")
     sampling: PipelineOptions = Field(default=PipelineOptions(), description="the pipelines of agents in this process")
     decision: DecisionOptions = Field(default=DecisionOptions(), description="what follows the sample")
     candidates: Annotated[int, Field(ge=1, le=10)] = Field(
@@ -136,7 +145,7 @@ class VelaOptions(pydantic.BaseModel, frozen=True, extra="forbid"):
         default=commit.MAX_RETRIES, description="how often a pod without any node is sampled again before it is parked"
     )
     backoff_seconds: Seconds = Field(
-        default=1.0, description="before the first retry; twice as long before each further one"
+        default=1.0, description="the pause before the first retry; each further pause is twice as long"
     )
     max_backoff_seconds: Seconds = Field(default=60.0, description="the longest time between two retries")
 

@@ -24,7 +24,7 @@ class UserOptions(pydantic.BaseModel, frozen=True, extra="forbid", use_attribute
     """The user of some workloads."""
 
     namespaces: tuple[_Glob, ...] = ("*",)
-    """Patterns of namespaces that it is about."""
+    """Patterns of namespaces to which the entry applies."""
     service_accounts: tuple[_Glob, ...] = ("*",)
     """Patterns of the service accounts that pods run under."""
     user: str = ""
@@ -37,37 +37,45 @@ class YunikornOptions(pydantic.BaseModel, frozen=True, extra="forbid", use_attri
     """The queues, what they are in Slurm, and which of the two decides."""
 
     mode: Literal["local", "slurm", "off"] = "local"
-    """What decides on order and limits: the queues, or Slurm, where queues only map; `off` only shows them."""
+    """What enforces order and limits: `local`, the queues before the submission; `slurm`, Slurm itself, and queues
+    only choose partition, account and QOS; `off`, nothing, and queues are only displayed."""
     configuration: Any = None
-    """The queues as YuniKorn's configuration has them, beginning with `partitions`."""
+    """The queues, in the format of YuniKorn's `queues.yaml`, which begins with `partitions`."""
     file: str = ""
-    """A file with them instead, such as a mounted ConfigMap; when it changes it is read again."""
+    """A file with the queues, in place of `configuration`, such as a mounted ConfigMap; it is read again when it
+    changes."""
     partition: _Name = "default"
     """The partition of that configuration whose queues workloads are put into, unless `partitions` is `slurm`."""
     partitions: Literal["one", "slurm"] = "one"
     """`slurm`: each partition of that configuration has the queues of the Slurm partition of its name."""
     one_place: bool = True
-    """A queue's name has one place, the same in every partition; `false` allows one name below several parents."""
+    """Each queue name may stand below one parent only, the same in every partition; `false` allows one name below
+    several parents."""
     ahead: Annotated[int, pydantic.Field(ge=0)] = 16
-    """So many workloads are with Slurm without having started; the others wait in their queues. 0: any number."""
+    """How many workloads of the queues may be pending in Slurm at once; the others wait in their queues. 0: no
+    limit."""
     order: bool = True
-    """Workloads line up to be submitted in the order in which queues let them in; `false` leaves it to another hook."""
+    """The queues decide in which order workloads are submitted; `false` leaves the order to another hook."""
     evict_seconds: Annotated[float, pydantic.Field(gt=0)] = 120.0
-    """A workload that is to make room and that the API server does not let go stays after so many seconds."""
+    """How long an eviction is tried that the API server refuses; after that the workload keeps running."""
     reservations: Annotated[int, pydantic.Field(ge=0)] = 1
-    """For so many workloads at once nodes are kept when smaller ones pass them; 0: for none."""
+    """For how many workloads nodes are reserved at the same time, so that smaller workloads do not overtake them for
+    ever; 0: none."""
     reserve_after: Annotated[float, pydantic.Field(ge=0)] = 60.0
-    """A workload waits in Slurm for so many seconds before nodes are kept for it."""
+    """How many seconds a workload is pending in Slurm before nodes are reserved for it."""
     reserve_seconds: Annotated[float, pydantic.Field(gt=0)] = 600.0
-    """Nodes that it has not used within so many seconds are for all again, and others have their turn."""
+    """After how many seconds an unused reservation ends; then other workloads have their turn."""
     users: tuple[UserOptions, ...] = ()
     """The users of workloads; the first entry that matches counts."""
     map: Mapping[str, TargetOptions] = {}
-    """What queues are in Slurm, by path; it holds for all below that have no entry of their own."""
+    """The partition, account and QOS of a queue in Slurm, by the path of the queue; an entry holds for all queues
+    below that have none."""
     slurm_limits: bool = False
-    """Slurm has limits or fair share of its own on what queues are mapped to: with mode `local` that is refused."""
+    """Say `true` if Slurm has limits or fair share of its own on these accounts; this is refused with mode `local`,
+    because both would limit."""
     gres: Mapping[str, str] = {"gpu": "nvidia.com/gpu"}
-    """As which resource of a queue the annotation `gres` counts, by Slurm's name; others count as `gres/NAME`."""
+    """Which resource of a queue a GRES of the annotation `gres` is charged to, by the name in Slurm; others are
+    charged to `gres/NAME`."""
 
     @pydantic.model_validator(mode="after")
     def _given_once(self) -> Self:

@@ -26,17 +26,20 @@ class PreemptionOptions(pydantic.BaseModel, frozen=True, extra="forbid", use_att
     """When pods are evicted for others, and how many at a time."""
 
     after_seconds: Annotated[float, pydantic.Field(ge=0)] = 30.0
-    """A workload has to wait for so long first. Where no eviction helps it asks again, later and later."""
+    """How long a workload has to wait before others are evicted for it. If no eviction helps, it is tried again at
+    growing intervals."""
     at_once: Annotated[int, pydantic.Field(ge=1, le=100)] = 3
-    """So many preemptions are under way at the same time."""
+    """How many preemptions are under way at the same time."""
     keep_seconds: Annotated[float, pydantic.Field(gt=0)] = 300.0
-    """Nodes are kept for a workload for at most so long; victims need their grace period within it."""
+    """How long nodes are kept for a workload at most; the grace period of the evicted pods has to end within this
+    time."""
     most_nodes: Annotated[int, pydantic.Field(ge=1)] = 200
-    """So many nodes with pods of a lower priority are compared, those whose pods are least important first."""
+    """How many nodes with pods of a lower priority are compared, those with the least important pods first."""
     most_members: Annotated[int, pydantic.Field(ge=1)] = 16
-    """Gangs of more pods do not preempt."""
+    """The largest gang for which other pods are evicted."""
     extenders: tuple[ExtenderOptions, ...] = ()
-    """Services that are asked which nodes may be cleared, by their `preempt_verb`; as those of kube-scheduler."""
+    """Services that are asked, with their `preempt_verb`, on which nodes pods may be evicted; they are written as for
+    `kube-scheduler`."""
 
 
 class Preemption:
