@@ -31,7 +31,8 @@ AWAY_FROM: Mapping[str, str] = {
     "PodFitsHostPorts": "nodes where another pod has a host port that it claims",
     "MatchNodeSelector": "nodes that its node selector or required node affinity does not match",
     "PodFitsResources": "nodes with too little of what it requests (cpu, memory, extended resources, number of pods)",
-    "NoDiskConflict": "nodes where another pod uses a disk that it names, and the two may not share it",
+    "NoDiskConflict": "nodes where another pod uses a disk that it names, and the two may not share it; "
+    "every node while another pod uses a claim of it with ReadWriteOncePod",
     "PodToleratesNodeTaints": "nodes with NoSchedule or NoExecute taints that it does not tolerate",
     "PodToleratesNodeNoExecuteTaints": "nodes with NoExecute taints that it does not tolerate",
     "CheckNodeLabelPresence": "nodes that lack labels, or have them",

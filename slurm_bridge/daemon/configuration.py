@@ -117,6 +117,7 @@ def limits(settings: Settings) -> Limits:
         settle_seconds=settings.workloads.settle_seconds,
         incomplete_seconds=settings.workloads.incomplete_seconds,
         bind_seconds=settings.workloads.bind_seconds,
+        volume_seconds=settings.workloads.volume_seconds,
     )
 
 

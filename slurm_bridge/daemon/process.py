@@ -187,8 +187,8 @@ class Daemon:
         self._views = self._feeds.views(needs | OPTIONAL, self._on_surroundings)
         return self._views
 
-    def _on_surroundings(self, _old: Object | None, _new: Object | None) -> None:
-        self.core.on_surroundings()
+    def _on_surroundings(self, old: Object | None, new: Object | None) -> None:
+        self.core.on_surroundings(old, new)
 
     def _on_owner(self, old: Object | None, new: Object | None) -> None:
         """The core is built after the watch that feeds it. No informer runs before both exist."""

@@ -8,7 +8,7 @@ import dataclasses
 import functools
 from collections.abc import Iterable, Mapping, Sequence
 from fractions import Fraction
-from typing import ClassVar, Literal, NamedTuple, TypeVar
+from typing import ClassVar, Literal, NamedTuple
 
 import msgspec
 import numpy as np
@@ -18,14 +18,15 @@ from slurm_bridge.cluster import facts, selection
 from slurm_bridge.cluster.columns import Mask, NodeColumns, Reasons, Ruling, units
 from slurm_bridge.cluster.facts import NodeFacts
 from slurm_bridge.cluster.memo import VersionCache
-from slurm_bridge.cluster.rules import affinity, taints, volumes
+from slurm_bridge.cluster.rules import affinity, attachments, taints, volumes
+from slurm_bridge.cluster.rules.attachments import ClaimKey
+from slurm_bridge.hooks import needs
 from slurm_bridge.hooks.base import GO, Admit, Ask, Denied, Deny, Nodes, Session
 from slurm_bridge.hooks.needs import Need
 from slurm_bridge.model import names, selectors
-from slurm_bridge.model.meta import Object
 from slurm_bridge.model.node import Taint
 from slurm_bridge.model.pod import Pod
-from slurm_bridge.model.storage import Claim, StorageClass, Volume
+from slurm_bridge.model.storage import SOLE, Volume
 from slurm_bridge.model.verdict import Reject, Wait
 from slurm_bridge.model.workload import Workload
 from slurm_bridge.translate import resources
@@ -34,8 +35,6 @@ from slurm_bridge.translate import resources
 CRITICAL = frozenset({"system-node-critical", "system-cluster-critical"})
 
 MIRROR = "kubernetes.io/config.mirror"
-
-T = TypeVar("T", bound=Object)
 
 
 class EligibilityOptions(pydantic.BaseModel, frozen=True, extra="forbid", use_attribute_docstrings=True):
@@ -107,7 +106,7 @@ class Eligibility:
         for pod in ask.workload.pods:
             if obstacle := self._alien(pod) or _held(pod) or self._storage(session, pod):
                 return obstacle
-        return GO
+        return self._shared(session, ask.workload) or GO
 
     def filter(self, session: Session, ask: Ask, _nodes: Nodes) -> Denied:
         """Equal pods may come on any node that stays; of several shapes it is enough when a node can take one."""
@@ -154,8 +153,21 @@ class Eligibility:
         if not self._options.volumes:
             message = "the pod uses a PersistentVolumeClaim, and hook eligibility is configured with volumes: false"
             return Wait(reason=volumes.REASON, message=message)
-        found = volumes.bound(pod, _storage_of(session))
+        found = volumes.bound(pod, needs.storage(session.view))
         return found if isinstance(found, Wait) else None
+
+    def _shared(self, session: Session, workload: Workload) -> Wait | None:
+        """Members that use one claim which one pod alone may use cannot start together."""
+        users: dict[ClaimKey, str] = {}
+        for pod in workload.pods if workload.gang is not None and self._options.volumes else ():
+            for key in attachments.claims(pod):
+                claim = needs.storage(session.view).claim(*key) if key in users else None
+                if claim is not None and SOLE in claim.spec.access_modes:
+                    where = f"PersistentVolumeClaim {'/'.join(key)} has the access mode {SOLE}"
+                    message = f"{where}, and pods {users[key]} and {pod.metadata.name} of the gang use it"
+                    return Wait(reason=volumes.REASON, message=f"{message}; give each its own, or use ReadWriteMany")
+                users[key] = pod.metadata.name
+        return None
 
     def _of(self, session: Session, alike: Sequence[Pod]) -> Denied:
         """Equal pods get the same record, as long as the cluster's version stands."""
@@ -172,7 +184,7 @@ class Eligibility:
         claiming = [pod for pod in alike if volumes.claimed(pod)] if self._options.volumes else []
         if not claiming:
             return ()
-        storage = _storage_of(session)
+        storage = needs.storage(session.view)
         found = (volumes.bound(pod, storage) for pod in claiming)
         every = (volume for one in found if not isinstance(one, Wait) for volume in one)
         return tuple({msgspec.json.encode(volume.spec.node_affinity): volume for volume in every}.values())
@@ -241,15 +253,3 @@ def _key(pod: Pod, reach: tuple[Volume, ...]) -> bytes:
     needs = (len(spec.containers), containers, spec.resources, spec.overhead)
     behind = [volume.spec.node_affinity for volume in reach]
     return msgspec.json.encode((needs, spec.node_selector, spec.tolerations, affinity.required(pod), behind))
-
-
-def _storage_of(session: Session) -> volumes.Storage:
-    def read(need: Need, kind: type[T], namespace: str, name: str) -> T | None:
-        found = session.view(need).get(namespace, name)
-        return found if isinstance(found, kind) else None
-
-    return volumes.Storage(
-        claim=lambda namespace, name: read(Need.PVCS, Claim, namespace, name),
-        volume=lambda name: read(Need.PVS, Volume, "", name),
-        storage_class=lambda name: read(Need.STORAGECLASSES, StorageClass, "", name),
-    )

@@ -19,8 +19,9 @@ from typing import Any
 from slurm_bridge.cluster import fewest
 from slurm_bridge.cluster.fewest import Fewest
 from slurm_bridge.cluster.room import NodeRooms
+from slurm_bridge.cluster.rules.volumes import Storage
 from slurm_bridge.cluster.snapshot import ClusterSnapshot
-from slurm_bridge.hooks import attempts, base, emitter, explain, honoured_demands, plans, usable_nodes
+from slurm_bridge.hooks import attempts, base, emitter, explain, honoured_demands, needs, plans, usable_nodes
 from slurm_bridge.hooks.attempts import Course, PlanState
 from slurm_bridge.hooks.base import Ask, Deny, HookPhase, Mode
 from slurm_bridge.hooks.calls import Hook, HookCaller, HookFailed
@@ -32,6 +33,7 @@ from slurm_bridge.hooks.plans import Plan
 from slurm_bridge.hooks.services import ChainServices
 from slurm_bridge.hooks.session import Session
 from slurm_bridge.hooks.usable_nodes import Avoid, FilterResult, UsableNodes
+from slurm_bridge.model.features import Feature
 from slurm_bridge.model.verdict import Obstacle, Reject, Wait
 from slurm_bridge.model.workload import Workload
 from slurm_bridge.translate.translator import Translated
@@ -81,6 +83,12 @@ class Chain:
         """Threads of hooks that have ended without being told to."""
         having = (hook.can.has_threads for hook in self.hooks)
         return tuple(name for one in having if one is not None for name in one.dead)
+
+    @property
+    def storage(self) -> Storage | None:
+        """Claims and volumes as last heard; None where no hook looks at claims that wait for their first pod."""
+        honoured = Feature.WAITING_CLAIMS in self._layers.honoured
+        return needs.storage(self._layers.views.get) if honoured else None
 
     def see(self, views: Mapping[Need, View]) -> None:
         """Give the hooks the objects that they need; raises LookupError naming what is missing."""

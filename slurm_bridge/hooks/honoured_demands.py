@@ -4,10 +4,12 @@ import dataclasses
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from typing import Final
 
+from slurm_bridge.cluster.rules import volumes
+from slurm_bridge.hooks import needs
 from slurm_bridge.hooks.needs import Need, View
 from slurm_bridge.model.devices import DeviceClass
 from slurm_bridge.model.features import Feature, FeatureDemand
-from slurm_bridge.model.storage import SOLE, Claim
+from slurm_bridge.model.storage import SOLE
 from slurm_bridge.model.verdict import Wait
 
 #: The reason on a pod that waits because no hook honours one of its demands.
@@ -38,14 +40,19 @@ ADVICE: Final[Mapping[Feature, Advice]] = {
     Feature.HOST_PORTS: Advice(
         "kube-scheduler (predicate GeneralPredicates or PodFitsHostPorts)", "the pod leaves the host port out"
     ),
-    Feature.SOLE_CLAIMS: Advice("", "use a claim with the access mode ReadWriteOnce"),
+    Feature.SOLE_CLAIMS: Advice(
+        "kube-scheduler (predicate NoDiskConflict)", "use a claim with the access mode ReadWriteOnce"
+    ),
+    Feature.WAITING_CLAIMS: Advice(
+        "kube-scheduler (predicate CheckVolumeBinding)", "use a class that binds immediately, or bind the claim"
+    ),
     Feature.RESOURCE_CLAIMS: Advice(
         "", "ask for the devices by an extended resource that nodes have, or name another scheduler"
     ),
 }
 
-#: Never ignored, because no kubelet starts a pod whose claim is not allocated.
-NEVER_IGNORED: Final = frozenset({Feature.RESOURCE_CLAIMS})
+#: Never ignored, because no kubelet starts a pod whose claim is not allocated, or not bound.
+NEVER_IGNORED: Final = frozenset({Feature.RESOURCE_CLAIMS, Feature.WAITING_CLAIMS})
 
 
 def missing(
@@ -91,9 +98,11 @@ def _more(lacking: Sequence[FeatureDemand]) -> str:
 def _holds(one: FeatureDemand, views: Mapping[Need, View], given: Callable[[str], bool]) -> bool:
     """The demand counts. What is wrong with an unknown claim, or a resource that no node has, eligibility says."""
     if one.claim is not None:
-        known = views.get(Need.PVCS)
-        claim = known.get(*one.claim) if known is not None else None
-        return isinstance(claim, Claim) and SOLE in claim.spec.access_modes
+        storage = needs.storage(views.get)
+        claim = storage.claim(*one.claim)
+        if one.feature is Feature.WAITING_CLAIMS:
+            return claim is not None and volumes.waits(claim, storage)
+        return claim is not None and SOLE in claim.spec.access_modes
     if one.resource:
         # Where a device plugin offers the resource as well, nodes count it, and Slurm gives one of these nodes.
         known = views.get(Need.DEVICECLASSES)

@@ -1,12 +1,16 @@
 """What a hook must see beyond nodes and its own workload. Only what some configured hook declares is watched."""
 
 import enum
-from collections.abc import Mapping, Sequence
-from typing import Protocol
+from collections.abc import Callable, Mapping, Sequence
+from typing import Protocol, TypeVar
 
+from slurm_bridge.cluster.rules import volumes
 from slurm_bridge.model import kinds
 from slurm_bridge.model.kinds import Kind
 from slurm_bridge.model.meta import Object
+from slurm_bridge.model.storage import Claim, StorageClass, Volume
+
+T = TypeVar("T", bound=Object)
 
 
 class Need(enum.Enum):
@@ -59,3 +63,23 @@ class View(Protocol):
         """Moves with every change: what was worked out from the objects holds for as long as it stands."""
 
     def __len__(self) -> int: ...
+
+
+def storage(view: Callable[[Need], View | None]) -> volumes.Storage:
+    """Claims, volumes and classes; where there is no view it is as if there were none of them."""
+
+    def find(need: Need, kind: type[T], namespace: str, name: str) -> T | None:
+        seen = view(need)
+        found = seen.get(namespace, name) if seen is not None else None
+        return found if isinstance(found, kind) else None
+
+    def every() -> Sequence[Volume]:
+        seen = view(Need.PVS)
+        return [one for one in seen.all() if isinstance(one, Volume)] if seen is not None else ()
+
+    return volumes.Storage(
+        claim=lambda namespace, name: find(Need.PVCS, Claim, namespace, name),
+        volume=lambda name: find(Need.PVS, Volume, "", name),
+        storage_class=lambda name: find(Need.STORAGECLASSES, StorageClass, "", name),
+        every_volume=every,
+    )

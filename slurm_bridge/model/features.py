@@ -12,6 +12,7 @@ class Feature(enum.Enum):
     POD_ANTI_AFFINITY = "required pod anti-affinity"
     HOST_PORTS = "ports of the host"
     SOLE_CLAIMS = "claims that one pod alone may use"
+    WAITING_CLAIMS = "claims that are bound only after a node was chosen"
     RESOURCE_CLAIMS = "devices by resource claim"
 
 
@@ -19,8 +20,8 @@ class Feature(enum.Enum):
 class FeatureDemand:
     """One field of one pod that asks for a feature, named for the pod's owner.
 
-    `claim`: only where this PersistentVolumeClaim (namespace and name) is for one pod alone. `resource`: only where a
-    DeviceClass stands behind this extended resource, and no node has any of it to give.
+    `claim`: only where this PersistentVolumeClaim (namespace and name) is for one pod alone, or waits for a node.
+    `resource`: only where a DeviceClass stands behind this extended resource, and no node has any of it to give.
     """
 
     feature: Feature

@@ -45,6 +45,9 @@ ANNOTATION_ROOM = SCHEDULER_PREFIX + "room-made-by"
 #: Letters of that note: it names all pods that are evicted for one, which may be hundreds.
 MOST_OF_ROOM = 48 << 10
 
+#: Written by the bridge on a claim, in the same write that selects a node for it: by which job, and which node.
+ANNOTATION_SELECTED_BY = SCHEDULER_PREFIX + "selected-by"
+
 #: Written by users on a parked pod, any new value: try again although nothing else changed.
 ANNOTATION_RETRY = SCHEDULER_PREFIX + "retry"
 

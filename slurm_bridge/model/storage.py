@@ -11,6 +11,13 @@ WAIT_FOR_FIRST_CONSUMER = "WaitForFirstConsumer"
 #: The provisioner of classes whose volumes an administrator makes by hand.
 NO_PROVISIONER = "kubernetes.io/no-provisioner"
 
+#: Written on a claim of such a class by the scheduler: the node of its first pod. The provisioner makes the volume for
+#: that node, or takes the annotation away where it cannot.
+SELECTED_NODE = "volume.kubernetes.io/selected-node"
+
+#: Written on a volume that a scheduler, and no user, has kept for a claim.
+BOUND_BY_CONTROLLER = "pv.kubernetes.io/bound-by-controller"
+
 #: The access mode of claims that no two pods may use at the same time.
 SOLE = "ReadWriteOncePod"
 
@@ -27,6 +34,7 @@ class ClaimSpec(Record, frozen=True, kw_only=True):
     resources: ResourceNeeds = ResourceNeeds()
     selector: dict[str, object] | None = None
     volume_mode: str = FILESYSTEM
+    volume_attributes_class_name: str | None = None
 
 
 class ClaimStatus(Record, frozen=True, kw_only=True):
@@ -49,10 +57,11 @@ class VolumeReach(Record, frozen=True, kw_only=True):
 
 
 class ClaimReference(Record, frozen=True, kw_only=True):
-    """For which claim a volume is kept."""
+    """For which claim a volume is kept; without a uid, for the next one of that name."""
 
     namespace: str = ""
     name: str = ""
+    uid: str = ""
 
 
 class Driven(Record, frozen=True, kw_only=True):
@@ -70,6 +79,7 @@ class VolumeSpec(Record, frozen=True, kw_only=True):
     capacity: dict[str, str | int | float] = {}
     access_modes: tuple[str, ...] = ()
     volume_mode: str = FILESYSTEM
+    volume_attributes_class_name: str | None = None
     claim_ref: ClaimReference | None = None
     csi: Driven | None = None
 

@@ -309,6 +309,7 @@ def _withdraw(ctx: SchedulerContext, subject: Subject, _decision: Decision, fact
 
 def _forget(ctx: SchedulerContext, subject: Subject, _decision: Decision, _facts: Facts) -> Filed:
     ctx.node_waiters.drop(subject.key)
+    ctx.claim_waiters.drop(subject.key)
     return end.drop(ctx, subject.key)
 
 

@@ -22,7 +22,7 @@ from slurm_bridge.scheduler.avoid import Avoided, Holds
 from slurm_bridge.scheduler.eviction.hold_table import HoldTable
 from slurm_bridge.scheduler.guard import Guard
 from slurm_bridge.scheduler.ids import IdRange
-from slurm_bridge.scheduler.node_waiters import NodeWaiters
+from slurm_bridge.scheduler.keyed_waiters import KeyedWaiters
 from slurm_bridge.scheduler.pod_index import PodIndex
 from slurm_bridge.scheduler.queue import Filed
 from slurm_bridge.scheduler.state import Bad, Scans, WorkloadStore
@@ -66,6 +66,8 @@ class Limits:
     settle_seconds: float = 1.0
     incomplete_seconds: float = 30.0
     bind_seconds: float = 300.0
+    #: How long an allocation is kept while claims of its pods are bound.
+    volume_seconds: float = 300.0
 
 
 class Crowd(Protocol):
@@ -156,7 +158,9 @@ class SchedulerContext:
     #: How many calls for one workload are made: several at once, or one after the other.
     each: hands.Each = hands.in_turn
     #: Workloads that wait for other pods to leave nodes.
-    node_waiters: NodeWaiters = dataclasses.field(default_factory=NodeWaiters)
+    node_waiters: KeyedWaiters = dataclasses.field(default_factory=KeyedWaiters)
+    #: Workloads that wait for claims to be bound, by namespace and name of the claim.
+    claim_waiters: KeyedWaiters = dataclasses.field(default_factory=KeyedWaiters)
     #: One at a time: of two allocations that are placed at the same moment the second has to see the first.
     placing: threading.Lock = dataclasses.field(default_factory=threading.Lock)
     scans: Scans = dataclasses.field(default_factory=Scans)

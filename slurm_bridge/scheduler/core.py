@@ -9,11 +9,13 @@ from collections.abc import Callable
 from loguru import logger
 
 from slurm_bridge import errors
+from slurm_bridge.cluster.rules import claims, volumes
 from slurm_bridge.model.job import Phase
 from slurm_bridge.model.meta import Object
 from slurm_bridge.model.names import NO_WORKLOAD, WorkloadKey
 from slurm_bridge.model.node import Node
 from slurm_bridge.model.pod import Pod
+from slurm_bridge.model.storage import Claim, Volume
 from slurm_bridge.scheduler import active_usage, pod_changes, queue_notices, timers
 from slurm_bridge.scheduler import queue as queues
 from slurm_bridge.scheduler.actions import Act
@@ -51,6 +53,7 @@ class Core:
         self.leftovers = Leftovers(context)
         self.resizes = Resizes(context)
         self._nodes_changed: float | None = None
+        self._volumes_changed: float | None = None
         self._pods_changed: float | None = None
         self._stirred = 0
         self._giving_back: list[WorkloadKey] = []
@@ -142,9 +145,17 @@ class Core:
         if self._pods_changed is None:
             self._pods_changed = self.context.clock.now()
 
-    def on_surroundings(self) -> None:
-        """Something that a hook looks at changed; gathered, like changes of nodes."""
-        if self._nodes_changed is None:
+    def on_surroundings(self, old: Object | None = None, new: Object | None = None) -> None:
+        """Something that a hook looks at changed; gathered, like changes of nodes.
+
+        Workloads that hold nodes until a claim is bound are looked at at once, others with claims when it settles.
+        """
+        for one in (old, new):
+            for key in self.context.claim_waiters.take(claims.claim_of(one)) if one is not None else ():
+                self.queue.activate(key, urgent=True)
+        if isinstance(new or old, Claim | Volume):
+            self._volumes_changed = self._volumes_changed or self.context.clock.now()
+        elif self._nodes_changed is None:
             self._nodes_changed = self.context.clock.now()
 
     def on_owner(self, old: Object | None, new: Object | None) -> None:
@@ -307,14 +318,16 @@ class Core:
         self._slurm_nodes.step()
 
     def _nodes_step(self) -> None:
-        """Nodes have changed and settled: every workload without a node is looked at."""
-        since = self._nodes_changed
-        if since is None or self.context.clock.now() - since < NODES_SETTLE:
+        """Nodes have changed and settled: every workload without a node is looked at; of volumes, those with claims."""
+        settled = self.context.clock.now() - NODES_SETTLE
+        nodes = self._nodes_changed is not None and self._nodes_changed <= settled
+        if not nodes and (self._volumes_changed is None or self._volumes_changed > settled):
             return
-        self._nodes_changed = None
+        self._nodes_changed, self._volumes_changed = None if nodes else self._nodes_changed, None
         for key in self.pod_index.roots():
             members = self.pod_index.workload(key)
-            if members is not None and members.count(PodState.WANTING):
+            wanting = members.pods(PodState.WANTING) if members is not None else ()
+            if any(nodes or volumes.claimed(pod) for pod in wanting):
                 self.queue.activate(key, urgent=any(one.phase is Phase.PENDING for one in self.context.table.of(key)))
 
     def _pods_step(self) -> None:

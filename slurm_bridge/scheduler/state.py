@@ -71,8 +71,8 @@ class Scans:
 class Leadership:
     """What was measured and decided in one leadership; the next one begins anew."""
 
-    #: Since when the workload waits for other pods to leave its nodes.
-    occupied_since: float | None = None
+    #: The job whose nodes are kept until other pods have left them, or claims are bound, and since when.
+    occupied: tuple[JobId, float] | None = None
     #: Since when members are missing although there is a job.
     incomplete_since: float | None = None
     #: Since when members have come one after the other.

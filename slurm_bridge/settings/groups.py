@@ -178,6 +178,9 @@ anew (`restart-group`), or the kind of the workload decides (`auto`). The annota
     """How long a gang that lacks members keeps its pending placeholder before it is cancelled."""
     bind_seconds: Seconds = 300.0
     """How long it may take to bind all members of a gang before its start is undone."""
+    volume_seconds: Seconds = 300.0
+    """How long it may take to bind the claims of pods that Slurm has allocated nodes to, before the nodes are given \
+back."""
 
 
 class Attempts(SettingsGroup):

@@ -70,14 +70,21 @@ def _ports(pod: Pod, _workload: Workload) -> Iterator[FeatureDemand]:
 
 
 def _claimed(pod: Pod, _workload: Workload) -> Iterator[FeatureDemand]:
-    """Claims by name. An ephemeral claim is made for its pod, and used by no other."""
+    """Any claim may wait for its first pod. An ephemeral one is made for its pod, and used by no other."""
     for number, one in enumerate(pod.spec.volumes):
         used = one.get("persistentVolumeClaim")
         if isinstance(used, Mapping):
             name = str(used.get("claimName", ""))
-            field = f"spec.volumes[{number}] (PersistentVolumeClaim {_word(name)}, ReadWriteOncePod)"
-            claim = (pod.metadata.namespace, name)
-            yield FeatureDemand(feature=Feature.SOLE_CLAIMS, subject=subject(pod), field=field, claim=claim)
+        elif "ephemeral" in one:
+            name = f"{pod.metadata.name}-{one.get('name', '')}"
+        else:
+            continue
+        claim, where = (pod.metadata.namespace, name), f"spec.volumes[{number}] (PersistentVolumeClaim {_word(name)}"
+        late = f"{where}, WaitForFirstConsumer)"
+        yield FeatureDemand(feature=Feature.WAITING_CLAIMS, subject=subject(pod), field=late, claim=claim)
+        if isinstance(used, Mapping):
+            sole = f"{where}, ReadWriteOncePod)"
+            yield FeatureDemand(feature=Feature.SOLE_CLAIMS, subject=subject(pod), field=sole, claim=claim)
 
 
 def _devices(pod: Pod, _workload: Workload) -> Iterator[FeatureDemand]:

@@ -130,7 +130,7 @@ class _Handlers:
         if kind in self._mind.stores:
             return self._mind.stores[kind], core.on_owner
         need = next(one for one, watched in needs.KINDS.items() if watched is kind)
-        return self._mind.seen.setdefault(need, Store()), lambda _old, _new: core.on_surroundings()
+        return self._mind.seen.setdefault(need, Store()), core.on_surroundings
 
     def _on_pod(self, old: Any, new: Any) -> None:
         ours = (new or old).spec.scheduler_name == names.SCHEDULER_NAME

@@ -104,9 +104,9 @@ class Daemon:
                     self._needed[need].pump()
         return {need: self._needed[need].store for need in wanted}
 
-    def _on_surroundings(self, _old: object, _new: object) -> None:
+    def _on_surroundings(self, old: Any, new: Any) -> None:
         if self._recovered:
-            self.brain.on_surroundings()
+            self.brain.on_surroundings(old, new)
 
     def _on_pod(self, old: Pod | None, new: Pod | None) -> None:
         pod = new or old

@@ -16,6 +16,7 @@ from slurm_bridge.hooks.services import ChainServices
 from slurm_bridge.model import kinds, names
 from slurm_bridge.model.kinds import Kind
 from slurm_bridge.runtime.clock import VirtualClock
+from slurm_bridge.scheduler.effects import claims
 from slurm_bridge.settings import loader
 from slurm_bridge.settings.model import Settings
 from slurm_bridge.workloads import kind_table
@@ -44,6 +45,20 @@ WRITTEN: frozenset[Right] = frozenset(
 )
 
 
+def written() -> set[Right]:
+    """The same with what the shipped chain has written: on claims and volumes, where it honours claims that wait."""
+    chain = registry.build(shipped(), ChainServices(clock=VirtualClock()), {})
+    chain.close()
+    assert chain.storage is not None
+    return {*WRITTEN, *((kind.group, kind.plural, "patch") for kind in claims.WRITTEN)}
+
+
+def shipped() -> list[registry.HookConfig]:
+    """The hooks of the shipped configuration."""
+    config = yaml.safe_load(yaml.safe_load((DEPLOY / "config.yaml").read_text())["data"]["config.yaml"])
+    return [registry.HookConfig(**one) for one in config["hooks"]]
+
+
 def watched() -> set[Kind[Any]]:
     """What the daemon follows: for itself, for kinds that group pods, and for the shipped hooks."""
     return {kinds.PODS, kinds.NODES, *kind_table.WATCHED, *needed(), *(needs.KINDS[one] for one in needs.OPTIONAL)}
@@ -51,8 +66,7 @@ def watched() -> set[Kind[Any]]:
 
 def needed(*hooks: str) -> set[Kind[Any]]:
     """What these hooks, as they are by default, and those of the shipped configuration need to see."""
-    shipped = yaml.safe_load(yaml.safe_load((DEPLOY / "config.yaml").read_text())["data"]["config.yaml"])["hooks"]
-    configured = [registry.HookConfig(**one) for one in shipped if one["name"] not in hooks]
+    configured = [one for one in shipped() if one.name not in hooks]
     configured += [registry.HookConfig(name=name) for name in hooks]
     chain = registry.build(configured, ChainServices(clock=VirtualClock()), {})
     chain.close()
@@ -76,7 +90,7 @@ def test_the_rights_are_what_the_program_does_and_no_more() -> None:
     """A missing one leaves the daemon waiting for ever, one without a use is a gift to whoever steals the token."""
     followed = {(kind.group, kind.plural, verb) for kind in watched() for verb in ("list", "watch")}
     read = {(kind.group, kind.plural, "get") for kind in read_one_by_one()}
-    assert set(rights()) == followed | read | WRITTEN
+    assert set(rights()) == followed | read | written()
 
 
 @pytest.mark.security("rights")

@@ -7,10 +7,11 @@ from typing import Any
 
 from slurm_bridge.cluster.rules import volumes
 from slurm_bridge.cluster.rules.volumes import Storage
-from slurm_bridge.model import quantity, selectors
+from slurm_bridge.model import names, quantity, selectors
+from slurm_bridge.model.meta import Object
 from slurm_bridge.model.pod import Pod
 from slurm_bridge.model.selectors import Requirement
-from slurm_bridge.model.storage import NO_PROVISIONER, WAIT_FOR_FIRST_CONSUMER, Claim, Volume
+from slurm_bridge.model.storage import NO_PROVISIONER, SELECTED_NODE, Claim, Volume
 
 _STORAGE = "storage"
 
@@ -36,7 +37,7 @@ def sort(pod: Pod, storage: Storage) -> Claims:
     named = [claim for claim in known if claim.spec.volume_name]
     behind = [storage.volume(claim.spec.volume_name) for claim in named]
     unbound = [claim for claim in known if not claim.spec.volume_name]
-    waiting = tuple(claim for claim in unbound if _waits(claim, storage))
+    waiting = tuple(claim for claim in unbound if volumes.waits(claim, storage))
     return Claims(
         bound=tuple(volume for volume in behind if volume is not None),
         waiting=waiting,
@@ -53,11 +54,13 @@ def size(claim: Claim) -> Fraction:
 def takes(claim: Claim, volume: Volume) -> bool:
     """Whether a volume is free and of the kind that the claim asks for."""
     asked, there = claim.spec, volume.spec
+    if there.storage_class_name != (asked.storage_class_name or ""):
+        return False
     wanted = () if asked.selector is None else selectors.read(asked.selector)
     return (
         _free_for(claim, volume)
-        and there.storage_class_name == (asked.storage_class_name or "")
         and there.volume_mode == asked.volume_mode
+        and (there.volume_attributes_class_name or "") == (asked.volume_attributes_class_name or "")
         and set(asked.access_modes) <= set(there.access_modes)
         and size(claim) <= quantity.parse(there.capacity.get(_STORAGE, 0))
         and wanted is not None
@@ -86,17 +89,35 @@ def topologies(claim: Claim, storage: Storage) -> tuple[tuple[Requirement, ...],
     )
 
 
-def _waits(claim: Claim, storage: Storage) -> bool:
-    of = storage.storage_class(claim.spec.storage_class_name or "")
-    return of is not None and of.volume_binding_mode == WAIT_FOR_FIRST_CONSUMER
+def claim_of(changed: Object) -> str:
+    """The namespace and name of the claim that such a change is about; "" for other objects."""
+    if isinstance(changed, Claim):
+        return "/".join(changed.key)
+    kept = changed.spec.claim_ref if isinstance(changed, Volume) else None
+    return f"{kept.namespace}/{kept.name}" if kept is not None else ""
+
+
+def selected(claim: Claim) -> str:
+    """The node for which its volume is made, "" where none was chosen."""
+    return claim.metadata.annotations.get(SELECTED_NODE, "")
+
+
+def tied(claim: Claim) -> str:
+    """The same where the choice is another scheduler's: other nodes are out of the question. Ours is changed."""
+    return "" if names.ANNOTATION_SELECTED_BY in claim.metadata.annotations else selected(claim)
+
+
+def kept_for(claim: Claim, volume: Volume) -> bool:
+    """The volume is for this claim and no other; one that was for an earlier claim of the name is not."""
+    kept = volume.spec.claim_ref
+    return kept is not None and (kept.namespace, kept.name) == claim.key and kept.uid in ("", claim.uid)
 
 
 def _free_for(claim: Claim, volume: Volume) -> bool:
     if volume.metadata.deletion_timestamp is not None:
         return False
-    kept = volume.spec.claim_ref
-    if kept is not None:
-        return (kept.namespace, kept.name) == claim.key
+    if volume.spec.claim_ref is not None:
+        return kept_for(claim, volume)
     return volume.status.phase == "Available"
 
 

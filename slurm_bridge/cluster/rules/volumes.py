@@ -1,11 +1,10 @@
-"""Claims of a pod: whether they can be used at all yet, and from which nodes.
+"""Claims of a pod: whether they can be used at all, and from which nodes.
 
-A claim of a class that waits for its first consumer is bound only after a scheduler has named a node on it. Slurm
-names nodes by allocating them, when it is too late to find that no volume can be made there: such a pod waits.
+A claim of a class that waits for its first consumer keeps no pod from a job: it is bound when Slurm has named the node.
 """
 
 import dataclasses
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 
 from slurm_bridge.model.pod import Pod
 from slurm_bridge.model.storage import WAIT_FOR_FIRST_CONSUMER, Claim, StorageClass, Volume
@@ -21,6 +20,10 @@ class Storage:
     claim: Callable[[str, str], Claim | None]
     volume: Callable[[str], Volume | None]
     storage_class: Callable[[str], StorageClass | None]
+    every_volume: Callable[[], Iterable[Volume]] = tuple
+
+
+NO_STORAGE = Storage(claim=lambda _namespace, _name: None, volume=lambda _name: None, storage_class=lambda _name: None)
 
 
 def claimed(pod: Pod) -> bool:
@@ -38,23 +41,33 @@ def claims(pod: Pod) -> Iterator[str]:
             yield f"{pod.metadata.name}-{volume.get('name', '')}"
 
 
+def waits(claim: Claim, storage: Storage) -> bool:
+    """It has no volume, and gets one only after a node was chosen."""
+    of = storage.storage_class(claim.spec.storage_class_name or "")
+    late = of is not None and of.volume_binding_mode == WAIT_FOR_FIRST_CONSUMER
+    return late and not claim.spec.volume_name and claim.status.phase == "Pending"
+
+
 def bound(pod: Pod, storage: Storage) -> tuple[Volume, ...] | Wait:
-    """The volumes behind all claims of a pod, or why it has to wait for them."""
+    """The volumes behind the claims of a pod, those left out that wait for a node; or why the pod has to wait."""
     found = []
     for name in claims(pod):
         volume = _bound(pod.metadata.namespace, name, storage)
         if isinstance(volume, Wait):
             return volume
-        found.append(volume)
+        if volume is not None:
+            found.append(volume)
     return tuple(found)
 
 
-def _bound(namespace: str, name: str, storage: Storage) -> Volume | Wait:
+def _bound(namespace: str, name: str, storage: Storage) -> Volume | Wait | None:
     claim = storage.claim(namespace, name)
     if claim is None:
         return _wait(f"PersistentVolumeClaim {namespace}/{name} does not exist")
     if claim.metadata.deletion_timestamp is not None:
         return _wait(f"PersistentVolumeClaim {namespace}/{name} is being deleted")
+    if waits(claim, storage):
+        return None
     if claim.status.phase != "Bound" or not claim.spec.volume_name:
         return _wait(_unbound(claim, storage))
     volume = storage.volume(claim.spec.volume_name)
@@ -65,13 +78,9 @@ def _bound(namespace: str, name: str, storage: Storage) -> Volume | Wait:
 
 
 def _unbound(claim: Claim, storage: Storage) -> str:
-    name = f"PersistentVolumeClaim {claim.metadata.namespace}/{claim.metadata.name}"
-    of = storage.storage_class(claim.spec.storage_class_name or "")
-    if of is not None and of.volume_binding_mode == WAIT_FOR_FIRST_CONSUMER:
-        return (
-            f"{name} is not bound, and its class {of.metadata.name} waits for a scheduler to choose the node first, "
-            "which Slurm does only when it starts the job; use a class that binds immediately, or bind the claim"
-        )
+    name, of = f"PersistentVolumeClaim {claim.metadata.namespace}/{claim.metadata.name}", claim.spec.storage_class_name
+    if of and not claim.spec.volume_name and storage.storage_class(of) is None:
+        return f"{name} is not bound, and its StorageClass {of} does not exist"
     return f"{name} is not bound (it is {claim.status.phase})"
 
 

@@ -68,6 +68,8 @@ class KubeScheduler:
         )
         #: What predicates as configured see to.
         self.honours = frozenset[Feature]().union(*(rule.honours for rule in self._rules.values()))
+        #: Of these, what says of a pod's node how others have to stand.
+        self._neighbourly = self.honours - {Feature.SOLE_CLAIMS, Feature.WAITING_CLAIMS}
         self._ranks = bool(self._prioritizer.configs or options.extenders)
         #: Also pods that say nothing have to lie evenly.
         self._spreads = any(one.hard for one in spread_defaults.configured(options))
@@ -128,7 +130,7 @@ class KubeScheduler:
     def subset(self, session: Session, ask: Ask, tasks: Sequence[Pod], nodes: Nodes) -> Subsets:
         """The nodes on which its pods come to lie as they ask, where they ask for anything of their neighbours."""
         key = ask.workload.root.key
-        asking = self._spreads or any(one.feature in self.honours for one in ask.demands)
+        asking = self._spreads or any(one.feature in self._neighbourly for one in ask.demands)
         if not asking or self._own or (ask.workload.gang is not None and not _places(ask)):
             return NOT_RELEVANT
         before, columns, attempt = self.planned.of(key), session.columns, session.attempt

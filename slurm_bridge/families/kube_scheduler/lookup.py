@@ -10,6 +10,7 @@ from slurm_bridge.cluster.rules.spread import SpreadConstraint
 from slurm_bridge.families.kube_scheduler import spread_defaults
 from slurm_bridge.families.kube_scheduler.options import AffinityOptions, KubeSchedulerOptions
 from slurm_bridge.families.kube_scheduler.scene import AddedAffinity, Labels, Lookup
+from slurm_bridge.hooks import needs
 from slurm_bridge.hooks.base import Session
 from slurm_bridge.hooks.needs import Need
 from slurm_bridge.model import selectors
@@ -17,7 +18,7 @@ from slurm_bridge.model.meta import Object
 from slurm_bridge.model.pod import Pod
 from slurm_bridge.model.selectors import Requirement
 from slurm_bridge.model.services import Controller, Service
-from slurm_bridge.model.storage import Claim, CsiNode, StorageClass, Volume
+from slurm_bridge.model.storage import CsiNode
 
 T = TypeVar("T", bound=Object)
 V = TypeVar("V")
@@ -31,31 +32,21 @@ _Limits = Mapping[str, Mapping[str, int]]
 class Looking:
     """What is not among the needs is as if there were none of it."""
 
-    def __init__(self, needs: frozenset[Need], options: KubeSchedulerOptions) -> None:
-        self._needs = needs
+    def __init__(self, wanted: frozenset[Need], options: KubeSchedulerOptions) -> None:
+        self._needs = wanted
         self._defaults = spread_defaults.configured(options)
         self._added = _added(options.added_affinity)
         #: What is looked up for pods without claims, and for those with.
-        self._plain = tuple(need for need in Need if need in needs - {Need.PODS, *STORAGE})
-        self._claiming = tuple(need for need in Need if need in needs - {Need.PODS})
+        self._plain = tuple(need for need in Need if need in wanted - {Need.PODS, *STORAGE})
+        self._claiming = tuple(need for need in Need if need in wanted - {Need.PODS})
         self._services: VersionCache[Need, Mapping[str, Sequence[Labels]]] = VersionCache()
         self._controllers: VersionCache[Need, Mapping[str, Sequence[tuple[Requirement, ...]]]] = VersionCache()
         self._limits: VersionCache[Need, _Limits] = VersionCache()
 
     def at(self, session: Session) -> Lookup:
         """For one pass; objects are read at the first use."""
-
-        def storage(need: Need, kind: type[T], namespace: str, name: str) -> T | None:
-            found = session.view(need).get(namespace, name) if need in self._needs else None
-            return found if isinstance(found, kind) else None
-
         return Lookup(
-            storage=volumes.Storage(
-                claim=lambda namespace, name: storage(Need.PVCS, Claim, namespace, name),
-                volume=lambda name: storage(Need.PVS, Volume, "", name),
-                storage_class=lambda name: storage(Need.STORAGECLASSES, StorageClass, "", name),
-            ),
-            all_volumes=lambda: _all(session, self._needs, Need.PVS, Volume),
+            storage=needs.storage(lambda need: session.view(need) if need in self._needs else None),
             volume_limits=lambda driver: self._limits_now(session).get(driver, {}),
             namespace_labels=lambda name: self._namespace(session, name),
             service_selectors=lambda namespace: self._services_now(session).get(namespace, ()),
@@ -109,15 +100,15 @@ def _added(given: AffinityOptions) -> AddedAffinity:
     )
 
 
-def _all(session: Session, needs: frozenset[Need], need: Need, kind: type[T]) -> Iterator[T]:
+def _all(session: Session, wanted: frozenset[Need], need: Need, kind: type[T]) -> Iterator[T]:
     """Read only when they are gone through."""
-    if need in needs:
+    if need in wanted:
         yield from (one for one in session.view(need).all() if isinstance(one, kind))
 
 
-def _version(session: Session, needs: frozenset[Need], kinds: Iterable[Need]) -> int:
+def _version(session: Session, wanted: frozenset[Need], kinds: Iterable[Need]) -> int:
     """Each version only grows, so their sum moves when one of them does."""
-    return sum(session.view(need).version for need in kinds if need in needs)
+    return sum(session.view(need).version for need in kinds if need in wanted)
 
 
 def _grouped(pairs: Iterable[tuple[str, V]]) -> Mapping[str, Sequence[V]]:

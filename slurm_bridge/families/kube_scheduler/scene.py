@@ -17,14 +17,9 @@ from slurm_bridge.cluster.snapshot import ClusterSnapshot
 from slurm_bridge.families.kube_scheduler.options import Capacity
 from slurm_bridge.model.pod import Pod
 from slurm_bridge.model.selectors import Requirement
-from slurm_bridge.model.storage import Volume
 from slurm_bridge.translate import resources
 
 Labels = Mapping[str, str]
-
-_NO_STORAGE = volumes.Storage(
-    claim=lambda _namespace, _name: None, volume=lambda _name: None, storage_class=lambda _name: None
-)
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
@@ -45,8 +40,7 @@ class Lookup:
     spread constraints of a pod that has none itself.
     """
 
-    storage: volumes.Storage = _NO_STORAGE
-    all_volumes: Callable[[], Iterable[Volume]] = tuple
+    storage: volumes.Storage = volumes.NO_STORAGE
     volume_limits: Callable[[str], Mapping[str, int]] = lambda _driver: {}
     namespace_labels: Callable[[str], Labels | None] = lambda _namespace: None
     service_selectors: Callable[[str], Sequence[Labels]] = lambda _namespace: ()

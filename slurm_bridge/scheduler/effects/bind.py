@@ -3,7 +3,8 @@
     1 read     the job: is it still this workload's, running, and of what was asked?
     2 place    pods onto its nodes, always the same way; those of a gang by what the job holds of each node
     3 check    each node exists, is usable, and has room for all that is there, pods whose job has ended among them
-    4 bind     with the uid and version that were checked, the job id and the node's name in the same write
+    4 claims   those of all these pods that wait for a node are bound to volumes first (`effects.claims`)
+    5 bind     with the uid and version that were checked, the job id and the node's name in the same write
 
 What cannot be bound gives its nodes back: the job is cancelled and the next attempt avoids the node. Once a part of a
 gang is bound nothing is given back here: the rest is tried again, until the ganger has all of it undone.
@@ -24,7 +25,7 @@ from slurm_bridge.model.verdict import Reject, Wait
 from slurm_bridge.model.workload import Workload
 from slurm_bridge.scheduler import resizes
 from slurm_bridge.scheduler.context import SchedulerContext
-from slurm_bridge.scheduler.effects import cancel, job_users, update
+from slurm_bridge.scheduler.effects import cancel, claims, job_users, update
 from slurm_bridge.scheduler.placement import checks, slots
 from slurm_bridge.scheduler.placement.checks import DENIED_SECONDS, PATIENCE, VACATED_LOOK, Misfit, Occupied, Spot
 from slurm_bridge.scheduler.queue import AT_ONCE, WOKEN, Filed
@@ -61,6 +62,7 @@ def bind(ctx: SchedulerContext, desired: DesiredJob, placeholder: Placeholder) -
         spots, problem = _place(ctx, desired, again)
     if isinstance(spots, Misfit):
         return _give_back(ctx, desired, read, spots)
+    problem = problem or _claims(ctx, desired, spots, read)
     return _bind_all(ctx, desired, spots, read) if problem is None else _not_now(ctx, desired, read, problem, spots)
 
 
@@ -77,7 +79,12 @@ def join(ctx: SchedulerContext, desired: DesiredJob, members: WorkloadPods, plac
     if isinstance(spots, Misfit):
         text = f"Slurm job {read.job_id} has no place left for this pod: {spots.message}"
         return _later(ctx, everybody, "GangFull", text, ECHO)
+    if problem is None and spots:
+        problem = _claims(ctx, desired, spots, read)
     if problem is not None:
+        if isinstance(problem, Misfit):
+            # The nodes stay the job's: they are selected anew at the next try.
+            claims.undo(ctx, desired.workload.pods, read)
         return _later(ctx, everybody, problem.reason, problem.message, VACATED_LOOK)
     if not spots:
         text = f"Slurm job {read.job_id} has no place left for this pod; it takes the place of one that leaves"
@@ -132,6 +139,20 @@ def _place(
         return spots, problem
 
 
+def _claims(
+    ctx: SchedulerContext, desired: DesiredJob, spots: tuple[Spot, ...], read: Placeholder
+) -> Misfit | Occupied | None:
+    """What keeps the claims of these pods from being used there; while they wait, the pods count nowhere."""
+    key, ready = desired.workload.root.key, False
+    try:
+        problem = claims.settle(ctx, key, spots, read)
+        ready = problem is None
+        return problem
+    finally:
+        if not ready:
+            _unclaim(ctx, key, spots)
+
+
 def _unclaim(ctx: SchedulerContext, key: WorkloadKey, spots: tuple[Spot, ...]) -> None:
     """Stop counting the pods that no binding was tried for."""
     claimed = ctx.states.of(key).claimed
@@ -169,26 +190,32 @@ def _not_now(
 ) -> Filed:
     if isinstance(problem, Misfit):
         return _give_back(ctx, desired, read, problem)
-    now = ctx.clock.now()
-    if isinstance(problem, Occupied):
-        patience, nodes, seconds = problem.patience, problem.nodes, None
-    else:
-        patience, nodes, seconds = PATIENCE, tuple(dict.fromkeys(spot.node.name for spot in spots)), DENIED_SECONDS
-    leadership = ctx.states.of(desired.workload.root.key).leadership
-    if leadership.occupied_since is None:
-        leadership.occupied_since = now
-    left = leadership.occupied_since + patience - now
+    now, leadership = ctx.clock.now(), ctx.states.of(desired.workload.root.key).leadership
+    # The time for the start begins with the first binding.
+    leadership.starting = None
+    if leadership.occupied is None or leadership.occupied[0] != read.job_id:
+        leadership.occupied = (read.job_id, now)
+    patience = problem.patience if isinstance(problem, Occupied) else PATIENCE
+    left = leadership.occupied[1] + patience - now
     if left <= 0:
-        misfit = Misfit(reason=problem.reason, message=problem.message, nodes=nodes, seconds=seconds)
-        return _give_back(ctx, desired, read, misfit)
+        return _give_back(ctx, desired, read, _expired(problem, spots))
     ctx.say(desired.workload, problem.reason, problem.message)
     return Filed(after=left if problem.retry_after is None else min(left, problem.retry_after))
+
+
+def _expired(problem: Wait, spots: tuple[Spot, ...]) -> Misfit:
+    """Why nodes are given back that were kept for long enough."""
+    if isinstance(problem, Occupied):
+        return problem.expired
+    nodes = tuple(dict.fromkeys(spot.node.name for spot in spots))
+    return Misfit(reason=problem.reason, message=problem.message, nodes=nodes, seconds=DENIED_SECONDS)
 
 
 def _give_back(ctx: SchedulerContext, desired: DesiredJob, read: Placeholder, misfit: Misfit) -> Filed:
     """The nodes go back to Slurm; the next attempt is told to avoid the one that is to blame."""
     uid = desired.workload.root.key
-    ctx.states.of(uid).leadership.occupied_since = None
+    ctx.states.of(uid).leadership.occupied = None
+    claims.undo(ctx, desired.workload.pods, read)
     text = f"{misfit.message}; Slurm job {read.job_id} is given back"
     ctx.status.group(desired.workload, misfit.reason, text, warning=True)
     ctx.say(desired.workload, misfit.reason, text)
@@ -217,7 +244,7 @@ def _bind_all(ctx: SchedulerContext, desired: DesiredJob, spots: tuple[Spot, ...
         _unclaim(ctx, uid, spots)
     if len(others) + 1 < len(spots) or not first or not all(others):
         return Filed(after=LOOK_AGAIN)
-    ctx.states.of(uid).leadership.occupied_since = None
+    ctx.states.of(uid).leadership.occupied = None
     ctx.avoided.success(uid)
     ctx.counters.attempt("scheduled")
     _say_bound(ctx, desired.workload, spots, read)

@@ -39,6 +39,7 @@ class Misfit:
     """Why an allocation is of no use. `nodes` are what to avoid from now on, none when no node is to blame.
 
     `seconds`: for how long at most; None: as long as is configured. `lacking`: what there has to be room for by node.
+    `unseen`: nothing that Kubernetes says of a node tells whether the reason still holds.
     """
 
     reason: str
@@ -46,9 +47,12 @@ class Misfit:
     nodes: tuple[str, ...] = ()
     seconds: float | None = None
     lacking: Mapping[str, Mapping[str, Fraction]] = dataclasses.field(default_factory=dict)
+    unseen: bool = False
 
     def holds(self, node: str, then: NodeFacts | None) -> Callable[[NodeFacts | None], bool]:
         """Whether the reason is still to be seen of a node, which was so `then`."""
+        if self.unseen:
+            return lambda now: now is not None
         needed = self.lacking.get(node)
         if needed is not None:
             return lambda now: now is not None and fits(now, needed) is not None
@@ -62,6 +66,11 @@ class Occupied(Wait):
 
     nodes: tuple[str, ...]
     patience: float
+
+    @property
+    def expired(self) -> Misfit:
+        """Why the nodes are given back after that time."""
+        return Misfit(reason=self.reason, message=self.message, nodes=self.nodes)
 
 
 def problem(

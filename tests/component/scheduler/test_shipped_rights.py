@@ -9,6 +9,7 @@ import yaml
 from slurm_bridge.kube.client import KubeClient
 from slurm_bridge.model import kinds, names
 from slurm_bridge.sim.kube import access
+from tests.component.scheduler.claimed_volumes import HOOKS, LOCAL, Storage, using
 from tests.component.scheduler.whole_core import Bridge
 
 RBAC = pathlib.Path(__file__).resolve().parents[3] / "deploy" / "rbac.yaml"
@@ -44,6 +45,18 @@ class Limited(Bridge):
 def limited(bridge: Bridge) -> Limited:
     """In the same world."""
     return Limited(bridge.folder, world=bridge.world)
+
+
+def test_claims_and_volumes_are_bound_with_the_shipped_rights(limited: Limited) -> None:
+    """A node is selected for one claim, and a volume is kept for the other."""
+    limited = Limited(limited.folder, world=limited.world, hooks=HOOKS)
+    storage = Storage(limited)
+    storage.volume("v", "n3")
+    storage.claim("made")
+    storage.claim("local", of=LOCAL)
+    limited.pod("a", spec=using("made", "local"))
+    storage.until(lambda: limited.node_of("a"))
+    assert limited.node_of("a") == storage.selected("made") == "n3"
 
 
 @pytest.mark.security("rights")

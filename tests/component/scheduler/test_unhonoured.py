@@ -302,7 +302,7 @@ class TestStorage:
         bridge.kube.merge(kinds.PERSISTENTVOLUMECLAIMS, (NAMESPACE, "mine"), bound, subresource="status")
 
     def test_a_claim_for_one_pod_alone(self, bridge: Bridge) -> None:
-        """ReadWriteOncePod: whether another pod uses it is looked at by nobody."""
+        """ReadWriteOncePod: without the predicate it is not known whether another pod uses it."""
         self.claim(bridge, "ReadWriteOncePod")
         bridge.pod("asks", spec=bare(VOLUME))
         bridge.run(5)
@@ -319,7 +319,7 @@ class TestStorage:
 
     @pytest.mark.security("neighbours")
     def test_a_claim_that_waits_for_its_first_consumer(self, bridge: Bridge) -> None:
-        """A pod whose volume waits for its first consumer is not submitted, and its claim and class are named."""
+        """A pod whose claim waits for its first consumer is not submitted where no hook honours it, and says so."""
         made = {"metadata": {"name": "late"}, "volumeBindingMode": "WaitForFirstConsumer"}
         bridge.kube.create(kinds.STORAGECLASSES, made)
         claim = {"metadata": {"name": "mine", "namespace": NAMESPACE}, "spec": {"storageClassName": "late"}}
@@ -327,6 +327,6 @@ class TestStorage:
         bridge.pod("asks", spec=bare(VOLUME))
         bridge.run(5)
         reason, message = bridge.condition("asks")
-        assert reason == "VolumeNotReady"
-        assert f"PersistentVolumeClaim {NAMESPACE}/mine is not bound, and its class late waits" in message
+        assert reason == "NotHonoured"
+        assert "spec.volumes[0] (PersistentVolumeClaim mine, WaitForFirstConsumer) needs hook kube-scheduler" in message
         assert bridge.submits() == 0

@@ -148,8 +148,8 @@ class Bridge:
         """The core is younger than the feed that it reads Jobs from."""
         self.core.on_owner(old, new)
 
-    def _on_surroundings(self, _old: Any, _new: Any) -> None:
-        self.core.on_surroundings()
+    def _on_surroundings(self, old: Any, new: Any) -> None:
+        self.core.on_surroundings(old, new)
 
     def hear(self) -> None:
         """What Kubernetes has to tell arrives."""

@@ -57,6 +57,10 @@ def storage(objects: Mapping[str, Object]) -> volumes.Storage:
         ({"team/data": claim(phase="Pending", storage_class=None)}, "team/data is not bound (it is Pending)"),
         ({"team/data": claim(phase="Lost")}, "team/data is not bound (it is Lost)"),
         ({"team/data": claim(phase="Pending"), "fast": fast("Immediate")}, "team/data is not bound (it is Pending)"),
+        (
+            {"team/data": claim(phase="Pending", volume="")},
+            "team/data is not bound, and its StorageClass fast does not exist",
+        ),
         ({"team/data": claim()}, "bound to volume pv, which does not exist"),
     ],
 )
@@ -67,13 +71,10 @@ def test_a_claim_that_cannot_be_used_yet(objects: Mapping[str, Object], said: st
     assert said in found.message
 
 
-def test_t14_a_claim_that_waits_for_its_first_consumer_is_not_submitted() -> None:
-    """Slurm names the node only when it is too late to make a volume there; the message says what helps."""
+def test_t14_a_claim_that_waits_for_its_first_consumer_keeps_no_pod_from_a_job() -> None:
+    """It has no volume that narrows the nodes; a hook has to honour it, and says on which nodes it could get one."""
     objects = {"team/data": claim(phase="Pending", volume=""), "fast": fast("WaitForFirstConsumer")}
-    found = volumes.bound(pod(volumes=USES_DATA), storage(objects))
-    assert isinstance(found, Wait)
-    assert "class fast waits for a scheduler to choose the node first" in found.message
-    assert "bind the claim" in found.message
+    assert volumes.bound(pod(volumes=USES_DATA), storage(objects)) == ()
 
 
 def test_a_claim_on_its_way_out() -> None:

@@ -29,6 +29,8 @@ _STORAGE = frozenset({Need.PVCS, Need.PVS, Need.STORAGECLASSES})
 
 _PORTS = frozenset({Feature.HOST_PORTS})
 _NEIGHBOURS = frozenset({Feature.POD_AFFINITY, Feature.POD_ANTI_AFFINITY})
+_SOLE = frozenset({Feature.SOLE_CLAIMS})
+_WAITING = frozenset({Feature.WAITING_CLAIMS})
 _SPREAD = frozenset({Feature.TOPOLOGY_SPREAD})
 
 
@@ -76,7 +78,14 @@ PREDICATES: Mapping[str, Builder] = {
     ),
     "MatchNodeSelector": plain(PredicateRule(failures=nodes.node_selector)),
     "PodFitsResources": resources.build,
-    "NoDiskConflict": plain(PredicateRule(failures=exclusive.disk_conflict, moving=exclusive.names_disks)),
+    "NoDiskConflict": plain(
+        PredicateRule(
+            failures=exclusive.disk_conflict,
+            needs=frozenset({Need.PVCS}),
+            moving=exclusive.names_disks,
+            honours=_SOLE,
+        )
+    ),
     "PodToleratesNodeTaints": plain(PredicateRule(failures=nodes.tolerating(*taints.HARD))),
     "PodToleratesNodeNoExecuteTaints": plain(PredicateRule(failures=nodes.tolerating("NoExecute"))),
     "CheckNodeLabelPresence": nodes.label_presence,
@@ -86,7 +95,7 @@ PREDICATES: Mapping[str, Builder] = {
     ),
     **_ATTACHING,
     "CheckVolumeBinding": plain(
-        PredicateRule(failures=volume_nodes.volume_binding, needs=_STORAGE, moving=attachments.claims)
+        PredicateRule(failures=volume_nodes.volume_binding, needs=_STORAGE, moving=attachments.claims, honours=_WAITING)
     ),
     "NoVolumeZoneConflict": plain(
         PredicateRule(failures=volume_nodes.volume_zone, needs=_STORAGE, moving=attachments.claims)

@@ -88,9 +88,10 @@ def _found_or_made(scene: Scene, waiting: tuple[Claim, ...]) -> Iterator[Mask]:
     for claim in ordered:
         name = claim.spec.storage_class_name or ""
         before[name] += 1
-        free = [volume for volume in scene.lookup.all_volumes() if claims.takes(claim, volume)]
+        free = [volume for volume in scene.lookup.storage.every_volume() if claims.takes(claim, volume)]
         found = _reaching(scene.columns, free) >= before[name]
-        yield found | _made(scene, claim)
+        tied = claims.tied(claim)
+        yield (found | _made(scene, claim)) & (scene.columns.mask((tied,)) if tied else scene.columns.present)
 
 
 def _reaching(columns: NodeColumns, free: Iterable[Volume]) -> Whole:

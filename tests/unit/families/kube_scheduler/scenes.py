@@ -124,5 +124,6 @@ def lookup(
         claim=lambda namespace, name: by_claim.get((namespace, name)),
         volume=by_volume.get,
         storage_class=by_class.get,
+        every_volume=by_volume.values,
     )
-    return Lookup(storage=storage, all_volumes=by_volume.values, **others)
+    return Lookup(storage=storage, **others)

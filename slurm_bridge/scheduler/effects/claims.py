@@ -1,0 +1,104 @@
+"""Claims of pods that Slurm has given nodes to: a node is selected for them, or a volume kept, until all are bound."""
+
+from collections.abc import Iterable, Sequence
+from typing import Final
+
+from loguru import logger
+
+from slurm_bridge import errors
+from slurm_bridge.cluster.rules import attachments
+from slurm_bridge.model import kinds
+from slurm_bridge.model.names import JobId, WorkloadKey
+from slurm_bridge.model.placeholder import Placeholder
+from slurm_bridge.model.pod import Pod
+from slurm_bridge.scheduler.context import SchedulerContext
+from slurm_bridge.scheduler.placement import claims
+from slurm_bridge.scheduler.placement.checks import Misfit, Spot
+from slurm_bridge.scheduler.placement.claims import ClaimChooser, ClaimsFound, ClaimsPending, KeepVolume, Write
+
+#: The kinds that are patched here; the access rules of the deployment are compared with it.
+WRITTEN: Final = (kinds.PERSISTENTVOLUMECLAIMS, kinds.PERSISTENTVOLUMES)
+#: So many claims are written for one workload before others have their turn.
+MOST_WRITES: Final = 100
+#: After so many seconds it goes on, likewise with a claim or volume that changed under our hands.
+LOOK_AGAIN: Final = 1.0
+
+
+def settle(
+    ctx: SchedulerContext, key: WorkloadKey, spots: tuple[Spot, ...], read: Placeholder
+) -> Misfit | ClaimsPending | None:
+    """Write what is to be written; None when every claim of these pods is bound to a volume in reach.
+
+    A change of one of the claims wakes the workload. A restart finds on the claims what was written.
+    """
+    storage = ctx.config.chain.storage
+    used = {name for spot in spots for name in attachments.claims(spot.pod)}
+    if storage is None or not used:
+        return None
+    for name in used:
+        # Before the look: a claim that changes meanwhile wakes the workload.
+        ctx.claim_waiters.add("/".join(name), key)
+    found = claims.look(spots, storage, ctx.keeper.snapshot().columns, _chooser(ctx, read))
+    if found.misfit is None and found.waiting:
+        return _wait(ctx, found, _write_all(ctx, found.writes))
+    ctx.claim_waiters.drop(key)
+    return found.misfit
+
+
+def undo(ctx: SchedulerContext, pods: Iterable[Pod], read: Placeholder) -> None:
+    """Take back what this job has selected for claims that have no volume. What fails here is overwritten later."""
+    storage = ctx.config.chain.storage
+    if storage is None:
+        return
+    chooser = _chooser(ctx, read)
+    for name in sorted({name for pod in pods for name in attachments.claims(pod)}):
+        claim = storage.claim(*name)
+        if claim is None or claim.spec.volume_name or not chooser.chose(claim):
+            continue
+        try:
+            ctx.cluster.patch(kinds.PERSISTENTVOLUMECLAIMS, claim, claims.undone(claim))
+        except errors.BridgeError as problem:
+            logger.info("PersistentVolumeClaim {} keeps its selected node: {}", "/".join(name), problem)
+
+
+def _wait(ctx: SchedulerContext, found: ClaimsFound, again: Misfit | bool) -> Misfit | ClaimsPending:
+    if isinstance(again, Misfit):
+        return again
+    return ClaimsPending(
+        reason=claims.WAITS,
+        message=found.message,
+        retry_after=LOOK_AGAIN if again else None,
+        nodes=tuple(sorted(set(found.waiting.values()))),
+        patience=ctx.limits.volume_seconds,
+    )
+
+
+def _write_all(ctx: SchedulerContext, writes: Sequence[Write]) -> Misfit | bool:
+    """Whether another look is needed for what could not be written; a Misfit where that is of no use."""
+    results = ctx.each(lambda one: _write(ctx, one), writes[:MOST_WRITES])
+    misfit = next((one for one in results if isinstance(one, Misfit)), None)
+    return misfit or not all(results) or len(writes) > MOST_WRITES
+
+
+def _write(ctx: SchedulerContext, write: Write) -> Misfit | bool:
+    """Whether it is written."""
+    name = "/".join(write.claim.key)
+    try:
+        if isinstance(write, KeepVolume):
+            ctx.cluster.patch(kinds.PERSISTENTVOLUMES, write.volume, write.changes)
+        else:
+            ctx.cluster.patch(kinds.PERSISTENTVOLUMECLAIMS, write.claim, write.changes)
+    except (errors.Conflict, errors.NotFound) as problem:
+        logger.info("PersistentVolumeClaim {} is looked at again: {}", name, problem)
+        return False
+    except (errors.OperatorMustAct, errors.Disagreement) as problem:
+        return Misfit(reason=claims.FAILED, message=f"PersistentVolumeClaim {name} cannot be bound: {problem}")
+    return True
+
+
+def _chooser(ctx: SchedulerContext, read: Placeholder) -> ClaimChooser:
+    def lives(job_id: JobId) -> bool:
+        known = ctx.table.get(job_id)
+        return known is not None and known.alive
+
+    return ClaimChooser(cluster=read.owner.cluster, job_id=read.job_id, lives=lives)
