@@ -13,6 +13,7 @@ import yaml
 
 from localcluster.config import PROJECT
 from slurm_bridge.model import names
+from slurm_bridge.model.storage import BOUND_BY_CONTROLLER, NO_PROVISIONER, SELECTED_NODE, WAIT_FOR_FIRST_CONSUMER
 from tests import wait
 from tests.e2e import support_servers
 
@@ -21,10 +22,14 @@ PLURALS = {
     "ValidatingAdmissionPolicy": "validatingadmissionpolicies",
     "ValidatingAdmissionPolicyBinding": "validatingadmissionpolicybindings",
 }
+FILES = ("account", "marks", "volumes")
 ACCOUNT = "system:serviceaccount:slurm-bridge-system:slurm-bridge"
 SYSTEM = "kube-system"
+CLASSES, VOLUMES = "/apis/storage.k8s.io/v1/storageclasses", "/api/v1/persistentvolumes"
 #: The daemon's account has this right only where a component for evictions is applied.
 EVICTIONS = PROJECT / "deploy" / "preemption" / "rbac.yaml"
+
+SIZE = {"storage": "1Gi"}
 
 Json = dict[str, Any]
 Pods = Callable[..., str]
@@ -44,8 +49,13 @@ def namespace(kube: support_servers.Kubernetes, bridge: support_servers.Kubernet
     name = f"admission-{secrets.token_hex(3)}"
     kube.create("/api/v1/namespaces", {"metadata": {"name": name}})
     kube.apply(PROJECT / "deploy" / "rbac.yaml", EVICTIONS)
-    made = [_applied(kube, one, name) for file in ("account", "marks") for one in _documents(file)]
-    wait.until(lambda: _in_force(kube, bridge, name), "both policies in force")
+    made = [_applied(kube, one, name) for file in FILES for one in _documents(file)]
+    kube.create(
+        CLASSES,
+        {"metadata": {"name": name}, "provisioner": NO_PROVISIONER, "volumeBindingMode": WAIT_FOR_FIRST_CONSUMER},
+    )
+    made.append(f"{CLASSES}/{name}")
+    wait.until(lambda: _in_force(kube, bridge, name), "the policies in force")
     yield name
     for path in made:
         kube.delete(path)
@@ -65,6 +75,9 @@ def _applied(kube: support_servers.Kubernetes, manifest: Json, namespace: str) -
         values = [namespace, SYSTEM] if "account" in manifest["metadata"]["name"] else [namespace]
         chosen = {"key": "kubernetes.io/metadata.name", "operator": "In", "values": values}
         manifest["spec"]["matchResources"] = {"namespaceSelector": {"matchExpressions": [chosen]}}
+        if "volumes" in manifest["metadata"]["name"]:
+            # Volumes are in no namespace.
+            manifest["spec"]["matchResources"] = {"objectSelector": {"matchLabels": {"of": namespace}}}
     path = f"{POLICIES}/{PLURALS[manifest['kind']]}"
     kube.create(path, manifest)
     return f"{path}/{manifest['metadata']['name']}"
@@ -239,3 +252,60 @@ def test_owner_references_without_end_are_refused(pods: Pods) -> None:
     with pytest.raises(support_servers.Refused, match="at most 16 owner references"):
         pods(ownerReferences=owners)
     pods(ownerReferences=owners[:16])
+
+
+class TestVolumes:
+    """What binds a claim, and nothing else; claims wait for a class without a provisioner."""
+
+    @pytest.fixture
+    def claim(self, kube: support_servers.Kubernetes, namespace: str) -> Iterator[str]:
+        """The path of a claim."""
+        path, name = f"/api/v1/namespaces/{namespace}/persistentvolumeclaims", f"c-{secrets.token_hex(4)}"
+        spec = {"storageClassName": namespace, "accessModes": ["ReadWriteOnce"], "resources": {"requests": SIZE}}
+        kube.create(path, {"metadata": {"name": name, "labels": {"of": namespace}}, "spec": spec})
+        yield f"{path}/{name}"
+        kube.delete(f"{path}/{name}")
+
+    @pytest.fixture
+    def volume(self, kube: support_servers.Kubernetes, namespace: str) -> Iterator[str]:
+        """The path of a volume."""
+        name = f"v-{secrets.token_hex(4)}"
+        spec = {"storageClassName": namespace, "accessModes": ["ReadWriteOnce"], "capacity": SIZE}
+        spec |= {"hostPath": {"path": "/nowhere"}, "persistentVolumeReclaimPolicy": "Retain"}
+        kube.create(VOLUMES, {"metadata": {"name": name, "labels": {"of": namespace}}, "spec": spec})
+        yield f"{VOLUMES}/{name}"
+        kube.delete(f"{VOLUMES}/{name}")
+
+    @pytest.mark.real
+    def test_the_account_binds_claims(self, bridge: support_servers.Kubernetes, claim: str, volume: str) -> None:
+        """It selects a node and takes it back, and keeps a volume that is kept for no claim."""
+        marks = {SELECTED_NODE: "n", names.ANNOTATION_SELECTED_BY: "here/7/n"}
+        bridge.merge(claim, {"metadata": {"annotations": marks}})
+        bridge.merge(claim, {"metadata": {"annotations": dict.fromkeys(marks)}})
+        bridge.merge(volume, kept("team", "data", "uid-1"))
+
+    @pytest.mark.real
+    @pytest.mark.security("rights")
+    def test_no_volume_changes_hands(self, bridge: support_servers.Kubernetes, volume: str) -> None:
+        """With deploy/admission the daemon's account cannot give the volume of a claim to another one."""
+        bridge.merge(volume, kept("team", "data", "uid-1"))
+        for changes in (kept("team", "other", "uid-1"), kept("team", "data", "uid-2"), {"spec": {"claimRef": None}}):
+            with pytest.raises(support_servers.Refused, match="may not take a PersistentVolume from the claim"):
+                bridge.merge(volume, changes)
+        with pytest.raises(support_servers.Refused, match=r"may only change spec\.claimRef"):
+            bridge.merge(volume, {"spec": {"persistentVolumeReclaimPolicy": "Delete"}})
+
+    @pytest.mark.real
+    def test_the_rest_of_a_claim_is_its_users(self, bridge: support_servers.Kubernetes, claim: str) -> None:
+        """Labels, annotations of others, and what it asks for."""
+        for head in ({"labels": {"app": "db"}}, {"annotations": {"example.com/theirs": "x"}}):
+            with pytest.raises(support_servers.Refused, match="may only write its own annotations on a claim"):
+                bridge.merge(claim, {"metadata": head})
+        with pytest.raises(support_servers.Refused, match="may not change spec of a PersistentVolumeClaim"):
+            bridge.merge(claim, {"spec": {"volumeName": "any"}})
+
+
+def kept(namespace: str, name: str, uid: str) -> Json:
+    """A volume is for this claim."""
+    claim = {"kind": "PersistentVolumeClaim", "apiVersion": "v1", "namespace": namespace, "name": name, "uid": uid}
+    return {"metadata": {"annotations": {BOUND_BY_CONTROLLER: "yes"}}, "spec": {"claimRef": claim}}

@@ -7,10 +7,14 @@ import pytest
 import yaml
 
 from slurm_bridge.model import names
+from slurm_bridge.model.storage import BOUND_BY_CONTROLLER, SELECTED_NODE
+from slurm_bridge.scheduler.effects import claims
 
 DEPLOY = pathlib.Path(__file__).resolve().parents[2] / "deploy"
 ON = DEPLOY / "admission"
-FILES = ("account", "marks")
+FILES = ("account", "marks", "volumes")
+#: These are about pods.
+OF_PODS = ("account", "marks")
 
 Json = dict[str, Any]
 
@@ -58,7 +62,7 @@ def test_a_policy_knows_the_account_of_the_deployment(name: str) -> None:
     assert f'"system:serviceaccount:{subject["namespace"]}:{subject["name"]}"' in condition["expression"]
 
 
-@pytest.mark.parametrize("name", FILES)
+@pytest.mark.parametrize("name", OF_PODS)
 def test_a_policy_knows_the_schedulers_of_the_configuration(name: str) -> None:
     """Whose pods these are."""
     (config,) = objects(DEPLOY / "config.yaml")
@@ -98,3 +102,11 @@ def test_a_binding_may_carry_what_the_daemon_writes_with_it() -> None:
     for mark in written:
         assert f'"{mark}"' in rule["expression"]
         assert mark.rpartition("/")[2] in rule["message"]
+
+
+def test_every_right_over_claims_and_volumes_is_limited() -> None:
+    """What the daemon patches there, and the annotations that it writes."""
+    (limited,) = spec("volumes")["matchConstraints"]["resourceRules"]
+    assert (limited["operations"], set(limited["resources"])) == (["UPDATE"], {one.plural for one in claims.WRITTEN})
+    written = {SELECTED_NODE, names.ANNOTATION_SELECTED_BY, BOUND_BY_CONTROLLER}
+    assert set(variable("volumes", "annotations")) == written
