@@ -12,7 +12,7 @@ from slurm_bridge.model import kinds, names
 from slurm_bridge.model.storage import BOUND_BY_CONTROLLER
 from slurm_bridge.sim import faults
 from tests.component.scheduler.claimed_volumes import HOOKS, LOCAL, Storage, on, using
-from tests.component.scheduler.gang_scenes import member
+from tests.component.scheduler.gang_scenes import gang, job_of, member
 from tests.component.scheduler.whole_core import Bridge
 from tests.simulation.world import NAMESPACE
 
@@ -169,6 +169,25 @@ def test_members_that_share_a_claim_use_the_node_of_the_first(bridge: Bridge, st
     assert {bridge.node_of(f"g-{number}") for number in range(2)} == {storage.selected("shared")}
 
 
+def test_a_member_that_joins_a_running_gang_waits_for_its_claim(bridge: Bridge, storage: Storage) -> None:
+    """Its node is the one that the job has left: a provisioner that gives it up is asked again."""
+    pods = gang(bridge, 3, lost="keep")
+    bridge.until(lambda: all(bridge.node_of(name) for name in pods))
+    job = job_of(bridge)
+    bridge.delete("g-2", grace=0)
+    bridge.run(2)
+    storage.claim()
+    storage.refuses = {"n1", "n2", "n3", "n4"}
+    member(bridge, "g-4", size=3, lost="keep", spec=using("data"))
+    storage.until(lambda: len(storage.refused) > 1)
+    assert bridge.condition("g-4")[0] in ("WaitsForVolumes", "VolumeBindingFailed")
+    assert (bridge.node_of("g-4"), bool(bridge.node_of("g-0"))) == ("", True)
+    storage.refuses = set()
+    storage.until(lambda: bridge.node_of("g-4"))
+    assert not bridge.of(job).over
+    assert bridge.node_of("g-4") == storage.selected()
+
+
 def test_a_claim_that_is_deleted_meanwhile_gives_the_nodes_back(bridge: Bridge, storage: Storage) -> None:
     """The pod then waits without a job; no node is blamed for it."""
     storage.claim()
@@ -318,7 +337,7 @@ class Asked:
 
 @pytest.mark.security("fairness")
 def test_claims_that_change_cost_pods_without_claims_nothing(bridge: Bridge, storage: Storage) -> None:
-    """A user who changes claims all the time causes no evaluation of waiting pods without claims."""
+    """Claims that a user changes all the time cause no evaluation of waiting pods without claims."""
     asked = Asked()
     bridge.recover()
     one = chain.Chain([Hook(name="asked", hook=asked)], ChainServices(clock=bridge.clock))
