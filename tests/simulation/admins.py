@@ -118,7 +118,9 @@ class Admins:
     def _join_slurm(self, name: str) -> None:
         if name not in self._world.slurm.world.nodes:
             self._world.weather.note(f"{name} joins Slurm")
-            self._world.slurm.control.add_node(self._world.fleet.machine(name), "debug", "batch")
+            fleet = self._world.fleet
+            places = [one.name for one in fleet.partitions() if name in one.nodes]
+            self._world.slurm.control.add_node(fleet.machine(name), *places)
 
     def close_partition(self) -> None:
         """An administrator closes a partition for a while."""

@@ -76,6 +76,14 @@ def queues(most: int) -> Mapping[str, Any]:
     return {"name": "yunikorn", "options": options}
 
 
+def partitions() -> Mapping[str, Any]:
+    """The same for each of Slurm's partitions."""
+    alone = queues(64)
+    (partition,) = alone["options"]["configuration"]["partitions"]
+    both = [{**partition, "name": name} for name in ("debug", "batch")]
+    return {**alone, "options": {**alone["options"], "partitions": "slurm", "configuration": {"partitions": both}}}
+
+
 #: With so many CPUs, always some pods wait for them.
 TIGHT = 4
 
@@ -133,6 +141,7 @@ KNOWN: Mapping[str, Mapping[str, Any]] = {
     "kai": KAI,
     "racks": RACKS,
     "queues": queues(64),
+    "partitions": partitions(),
     "tight queues": queues(TIGHT),
 }
 

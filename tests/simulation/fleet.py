@@ -8,19 +8,29 @@ from slurm_bridge.sim.slurm import state
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
 class Fleet:
-    """Equal machines, of which some have GPUs. `nodes` gives Kubernetes' name of each, and Slurm's."""
+    """Equal machines, of which some have GPUs. `nodes` gives Kubernetes' name of each, and Slurm's.
+
+    `apart`: each of the two partitions of Slurm has half of them, else both have all.
+    """
 
     nodes: Mapping[str, str]
     cpus: int = 4
     memory_mib: int = 8000
     gpus: Mapping[str, int] = dataclasses.field(default_factory=dict)
     gpu_type: str = ""
+    apart: bool = False
 
     def machine(self, name: str) -> state.Node:
         """One of them, by Slurm's name."""
         count = self.gpus.get(name, 0)
         gres = (state.Gres(name="gpu", type=self.gpu_type, count=count),) if count else ()
         return state.Node(name=name, cpus=self.cpus, memory_mib=self.memory_mib, gres=gres)
+
+    def partitions(self) -> tuple[state.Partition, ...]:
+        """Those of Slurm; the first is its default."""
+        every = tuple(self.nodes.values())
+        first, second = (every[::2], every[1::2]) if self.apart else (every, every)
+        return state.Partition(name="debug", nodes=first, default=True), state.Partition(name="batch", nodes=second)
 
     def capacity(self, name: str) -> dict[str, str]:
         """What its kubelet says, by Slurm's name."""
@@ -33,6 +43,9 @@ SMALL = Fleet(nodes={"n1": "n1", "n2": "n2", "n3": "n3", "n4": "s4"})
 
 #: Where there is something to prefer: twice as much of it.
 WIDE = Fleet(nodes={f"n{number}": f"n{number}" for number in range(1, 8)} | {"n8": "s8"})
+
+#: The same for each of two partitions of Slurm.
+APART = Fleet(nodes={f"n{number}": f"n{number}" for number in range(1, 16)} | {"n16": "s16"}, apart=True)
 
 
 def hall(machines: int, *, gpu_type: str = "") -> Fleet:

@@ -2,6 +2,8 @@
 
 import pathlib
 import random
+import zlib
+from collections.abc import Mapping
 from typing import Any
 
 import pytest
@@ -9,7 +11,9 @@ import pytest
 from slurm_bridge.families.yunikorn.hook import Yunikorn
 from slurm_bridge.families.yunikorn.manager import Manager
 from slurm_bridge.families.yunikorn.members import Stage
+from slurm_bridge.families.yunikorn.partitions import YunikornPartitions
 from slurm_bridge.families.yunikorn.queues import amounts
+from slurm_bridge.model.names import JOB_PREFIX
 from slurm_bridge.scheduler.core import Core
 from slurm_bridge.scheduler.workload_pods import PLACED
 from tests.simulation import chaos, daemon, families, fleet, slurm_users, state_machine
@@ -22,6 +26,7 @@ ACTS = 30
 SEEDS = range(1, 6)
 #: After so many seconds without a storm some pod runs.
 CALM = 30
+BATCH = {f"{JOB_PREFIX}partition": "batch"}
 
 
 def site(seed: int, queues: str = "queues") -> daemon.Site:
@@ -41,9 +46,16 @@ def leading(play: Play) -> Core:
 
 def manager_of(core: Core) -> Manager:
     """What its hook knows."""
-    found = next(one.hook for one in core.context.config.chain.hooks if isinstance(one.hook, Yunikorn))
-    assert found._manager is not None
-    return found._manager
+    (found,) = managers_of(core)
+    return found
+
+
+def managers_of(core: Core) -> list[Manager]:
+    """The same, of each partition that has queues of its own."""
+    hooks = [one.hook for one in core.context.config.chain.hooks]
+    alone = [one for one in hooks if isinstance(one, Yunikorn)]
+    parts = [hook for one in hooks if isinstance(one, YunikornPartitions) for hook in one._hooks.values()]
+    return [hook._manager for hook in (*alone, *parts) if hook._manager is not None]
 
 
 def keeps(core: Core, uid: str) -> bool:
@@ -55,14 +67,17 @@ def keeps(core: Core, uid: str) -> bool:
 def look(play: Play) -> None:
     """A pod is counted if and only if it keeps something, and the sum is that of the queues."""
     core = leading(play)
-    manager = manager_of(core)
-    given = {uid: one for uid, one in manager.members.items() if one.stage is Stage.GIVEN}
-    roots = {*core.pod_index.roots(), *manager.members}
-    assert {uid for uid in roots if keeps(core, uid)} == given.keys()
-    total: dict[str, int] = {}
-    for one in given.values():
-        amounts.add(total, one.demand.total)
-    assert manager.engine.committed(lambda partition: amounts.same(partition.root.allocated, total))
+    counted: list[str] = []
+    known = {*core.pod_index.roots()}
+    for manager in managers_of(core):
+        given = {uid: one for uid, one in manager.members.items() if one.stage is Stage.GIVEN}
+        counted += given
+        known |= manager.members.keys()
+        total: dict[str, int] = {}
+        for one in given.values():
+            amounts.add(total, one.demand.total)
+        assert manager.engine.committed(lambda partition, total=total: amounts.same(partition.root.allocated, total))
+    assert sorted(uid for uid in known if keeps(core, uid)) == sorted(counted)
 
 
 class Counted(Play):
@@ -105,6 +120,28 @@ def test_queues_count_what_pods_keep(number: int, tmp_path: pathlib.Path) -> Non
     try:
         chaos.Chaos(play, Neighbours(play, staying=slurm_users.STAYING)).run()
         look(play)
+    except (AssertionError, Broken) as broken:
+        pytest.fail(f"seed {number}: {broken}\n" + "\n".join(world.journal), pytrace=False)
+
+
+class Apart(World):
+    """Every third pod asks for the other partition of Slurm."""
+
+    def pod(self, name: str, *, marks: Mapping[str, str] | None = None, **wishes: Any) -> None:
+        other = zlib.crc32(name.encode()) % 3 == 0
+        super().pod(name, marks={**(marks or {}), **(BATCH if other else {})}, **wishes)
+
+
+@pytest.mark.parametrize("number", SEEDS)
+def test_partitions_count_what_pods_keep(number: int, tmp_path: pathlib.Path) -> None:
+    """Each pod in the partition that it asks for, and in no other one."""
+    where = site(number, "partitions")
+    world = Apart(number, tmp_path / "token", fenced=where.variant.chosen_ids, fleet=fleet.APART)
+    play = Play(world, daemon.build(where))
+    try:
+        chaos.Chaos(play, Neighbours(play, staying=slurm_users.STAYING)).run()
+        look(play)
+        assert len(managers_of(leading(play))) == 2
     except (AssertionError, Broken) as broken:
         pytest.fail(f"seed {number}: {broken}\n" + "\n".join(world.journal), pytrace=False)
 

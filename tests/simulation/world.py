@@ -261,18 +261,13 @@ def spec(cpu: str) -> dict[str, Any]:
 
 def _slurm(clock: ports.Clock, fleet: fleets.Fleet, *, configuring: float) -> PocketSlurm:
     nodes = [fleet.machine(name) for name in fleet.nodes.values()]
-    names_ = tuple(node.name for node in nodes)
-    partitions = (
-        state.Partition(name="debug", nodes=names_, default=True),
-        state.Partition(name="batch", nodes=names_),
-    )
     config = state.PocketConfig(
         minimum_job_age=30.0, hang_delay=0.0, down_delay=0.0, configuring_seconds=configuring, poison_on_shrink=True
     )
     return PocketSlurm(
         clock=clock,
         nodes=nodes,
-        partitions=partitions,
+        partitions=fleet.partitions(),
         reservations=(),
         tokens=TOKENS_OF_SLURM,
         config=config,

@@ -140,6 +140,26 @@ def test_a_restart_and_a_reload_keep_each_workload_in_its_partition(bridge: Brid
     assert (again.used("debug"), again.used("batch")) == (3_000, 1_000)
 
 
+def test_a_reload_may_turn_one_set_of_queues_into_several_and_back(bridge: Bridge) -> None:
+    """What runs is counted by each of them in turn, and by none twice."""
+    queues = both(bridge)
+    queues.pod("runs", cpu="2")
+    queues.to("other", "batch")
+    bridge.run(3)
+    Queues.configure(queues, queue("a"))
+    bridge.run(2)
+    shown = queues.hook.picture()
+    assert shown is not None
+    assert shown["queues"]["used"]["vcore"] == 3_000
+    queues.configure(partition("debug", queue("a")), partition("batch", queue("a")))
+    bridge.run(2)
+    assert (queues.used("debug"), queues.used("batch")) == (2_000, 1_000)
+    queues.to("late", "batch")
+    bridge.run(3)
+    assert queues.running("late")
+    assert queues.used("batch") == 2_000
+
+
 def test_a_partition_in_use_cannot_go(bridge: Bridge) -> None:
     """The configuration is refused as a whole, also in a dry run; once the workload has ended it is applied."""
     queues = both(bridge)
