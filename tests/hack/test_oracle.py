@@ -89,6 +89,15 @@ def test_no_difference_in_nodes_is_on_purpose() -> None:
     assert answers.known(Answer(fit=frozenset(), message="0/1 nodes"), refused, pod) == answers.WHOLE_POD
 
 
+def test_what_decided() -> None:
+    """The reasons of nodes that do not fit, and the plugins by which the others differ."""
+    parts = {"NodeAffinity": {"a": 1.0, "b": 1.0}, "ImageLocality": {"a": 1.0, "b": 2.0}}
+    assert {*Answer(fit=frozenset("ab"), parts=parts, reasons=frozenset(["full"])).deciding} == {
+        "full",
+        "ImageLocality",
+    }
+
+
 def test_a_seed_makes_the_same_case_again() -> None:
     """A finding can be looked at again."""
 

@@ -35,6 +35,7 @@ class Oracle:
         self._objects, self._theirs, self._ours = made, theirs, ours
         self.cases = self.fits = self.choices = self.refused = 0
         self.known: collections.Counter[str] = collections.Counter()
+        self.deciding: collections.Counter[str] = collections.Counter()
 
     def cluster(self, seed: int, number: int, count: int) -> Iterator[Json]:
         """What differs in one cluster: each with its pod, both answers and all objects."""
@@ -61,6 +62,7 @@ class Oracle:
         self.cases += 1
         self.fits += bool(theirs.fit)
         self.choices += len(theirs.fit) > 1
+        self.deciding.update(hook.deciding)
         if not wrong:
             return None
         if reason := answers.known(hook, theirs, manifest):
@@ -117,6 +119,7 @@ def _run(chosen: argparse.Namespace) -> int:
     print(f"{told}: {kinds}, {len(found)} differ")
     for reason, times in oracle.known.most_common():
         print(f"  {times} differ on purpose: {reason}")
+    print("  pods by what decided:", ", ".join(f"{times} {what}" for what, times in oracle.deciding.most_common()))
     return 1 if found else 0
 
 

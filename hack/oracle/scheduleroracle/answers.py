@@ -25,19 +25,21 @@ POD_LEVEL = "kube-scheduler leaves requests of the whole pod out of NodeResource
 
 _SOME = 2
 _COUNTED = re.compile(r"nodes are available: \d+ ")
+_COUNT = re.compile(r"\d+ ")
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
 class Answer:
     """The nodes that fit, or the message why there is none; the scores where there is a choice.
 
-    `parts`: the weighted scores of each plugin, by its name, of each node.
+    `parts`: the weighted scores of each plugin, by its name, of each node. `reasons`: why other nodes do not fit.
     """
 
     fit: frozenset[str]
     message: str = ""
     scores: Mapping[str, float] = dataclasses.field(default_factory=dict)
     parts: Mapping[str, Mapping[str, float]] = dataclasses.field(default_factory=dict)
+    reasons: frozenset[str] = frozenset()
 
     @property
     def best(self) -> list[str]:
@@ -49,6 +51,12 @@ class Answer:
         """How far each node is behind the best: what all nodes have alike decides nothing."""
         most = max(self.scores.values(), default=0.0)
         return {name: most - score for name, score in sorted(self.scores.items())}
+
+    @property
+    def deciding(self) -> Iterator[str]:
+        """What decided: the reasons of nodes that do not fit, and the plugins that rate nodes differently."""
+        yield from self.reasons
+        yield from (name for name, scores in self.parts.items() if _apart(scores))
 
     def shown(self) -> dict[str, object]:
         """For people."""
@@ -95,12 +103,15 @@ def _apart(scores: Mapping[str, float]) -> Mapping[str, float]:
 
 def renewed(message: str) -> str:
     """The hook's message in the words of kube-scheduler 1.36."""
-    head, colon, reasons = message.removesuffix(".").partition(": ")
-    if not colon:
-        return message
     counted: collections.Counter[str] = collections.Counter()
-    for one in reasons.split(", "):
+    for one in _reasons(message):
         count, _, reason = one.partition(" ")
-        counted[WORDS.get(reason, reason)] += int(count) if count.isdigit() else 0
+        counted[WORDS.get(reason, reason)] += int(count)
     said = sorted(f"{count} {reason}" for reason, count in counted.items())
-    return f"{head}: {', '.join(said)}."
+    return f"{message.partition(': ')[0]}: {', '.join(said)}." if said else message
+
+
+def _reasons(message: str) -> list[str]:
+    """Each with its number of nodes."""
+    reasons = message.removesuffix(".").partition(": ")[2].split(", ")
+    return [one for one in reasons if _COUNT.match(one)]

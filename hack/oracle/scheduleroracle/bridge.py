@@ -90,14 +90,19 @@ class Bridge:
         with self._chain.session(snapshot, now=time.time()) as session:
             ask = _asked(pod)
             fit = session.filter_nodes(ask, snapshot.names)
+            reasons = frozenset(reason for one in session.denied for reason in one.counts())
             if not fit:
-                return Answer(fit=frozenset(), message=renewed(explain.unavailable(snapshot.names, session.denied)))
+                return Answer(
+                    fit=frozenset(),
+                    message=renewed(explain.unavailable(snapshot.names, session.denied)),
+                    reasons=reasons,
+                )
             scores = session.rate_nodes(ask, fit).nodes
             rows = session.matrices[HOOK].rows
             parts = {
                 PLUGINS.get(row.name, row.name): {name: row.weight * row.scores[name] for name in fit} for row in rows
             }
-            return Answer(fit=frozenset(fit), scores={name: scores[name] for name in fit}, parts=parts)
+            return Answer(fit=frozenset(fit), scores={name: scores[name] for name in fit}, parts=parts, reasons=reasons)
 
 
 _VIEWED = (

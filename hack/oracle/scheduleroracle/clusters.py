@@ -31,9 +31,7 @@ def cluster(draws: Draws) -> Cluster:
     running = [_running(draws, f"there-{number}", names) for number in range(draws.number(0, 3 * len(names)))]
     # What has ended already is deleted at once.
     ending = [one["metadata"] for one in running if draws.chance(6) and "status" not in one]
-    promised = [
-        _promised(draws, f"promised-{number}", names) for number in range(draws.number(0, 3)) if draws.chance(15)
-    ]
+    promised = [_promised(draws, f"promised-{number}", names) for number in range(2) if draws.chance(25)]
     return Cluster(
         objects=(*_owners(draws), *storage.objects(draws, names), *nodes, *running, *promised),
         ending=tuple((one["namespace"], one["name"]) for one in ending),
@@ -51,11 +49,12 @@ def _node(draws: Draws, name: str) -> Json:
     cordoned = draws.chance(8)
     taints = [{"key": "node.kubernetes.io/unschedulable", "effect": "NoSchedule"}] * (cordoned and draws.chance(60))
     # Unique by key and effect.
-    taints += {(one["key"], one["effect"]): one for one in draws.some(pods.TAINTS, 0, 3 * draws.chance(45))}.values()
+    taints += {(one["key"], one["effect"]): one for one in draws.some(pods.TAINTS, 0, 3 * draws.chance(30))}.values()
+    small = draws.theme == "room"
     amounts = {
-        "cpu": draws.one(("1", "2", "3500m", "4", "8")),
-        "memory": draws.one(("1Gi", "2Gi", "4000Mi", "8Gi", "16000000Ki")),
-        "pods": draws.one(("2", "5", "20", "110")),
+        "cpu": draws.one(("1", "2", "3500m", "4", "8") if small else ("7500m", "16")),
+        "memory": draws.one(("1Gi", "2Gi", "4000Mi", "8Gi", "16000000Ki") if small else ("16000000Ki", "32Gi")),
+        "pods": draws.one(("2", "5", "20", "110") if small else ("20", "110")),
         **draws.maybe(75, "ephemeral-storage", lambda: draws.one(("5Gi", "20Gi"))),
         **draws.maybe(35, pods.GPU, lambda: draws.one(("1", "2", "4"))),
     }
@@ -93,8 +92,12 @@ def _running(draws: Draws, name: str, nodes: list[str]) -> Json:
 
 
 def _promised(draws: Draws, name: str, nodes: list[str]) -> Json:
-    """A pod that is nominated for a node, and is not tried itself: a gate keeps it from that."""
+    """A pod that is nominated for a node, and is not tried itself: a gate keeps it from that.
+
+    Without anti-affinity: kube-scheduler overlooks it unless the other pod, or one that runs, has such terms as well.
+    """
     manifest = pods.pod(draws, name, nodes)
+    manifest["spec"].get("affinity", {}).pop("podAntiAffinity", None)
     manifest["spec"] |= {"schedulerName": pods.SCHEDULER, "schedulingGates": [{"name": "example.com/later"}]}
     manifest["status"] = {"nominatedNodeName": draws.one(nodes)}
     return manifest

@@ -9,11 +9,21 @@ T = TypeVar("T")
 Json = dict[str, Any]
 
 
+#: What the pods of a cluster ask for most; "room": nodes are small and full.
+THEMES = ("room", "spread", "near", "volumes", "ports")
+_OFTEN, _SELDOM = 75.0, 0.5
+
+
 class Draws:
-    """The choices of one case."""
+    """The choices of one cluster: with every rule on every pod, nothing would fit, so that each has a theme."""
 
     def __init__(self, seed: str) -> None:
         self._dice = random.Random(seed)
+        self.theme = self.one(THEMES)
+
+    def often(self, theme: str, percent: float) -> float:
+        """In how many percent of the cases, where this is the theme and elsewhere."""
+        return _OFTEN if theme == self.theme else percent * _SELDOM
 
     def chance(self, percent: float) -> bool:
         return self._dice.random() * 100 < percent

@@ -62,19 +62,19 @@ def pod(draws: Draws, name: str, nodes: Sequence[str]) -> Json:
 def _spec(draws: Draws, nodes: Sequence[str], namespace: str) -> Json:
     affinity = {
         **draws.maybe(35, "nodeAffinity", lambda: _node_affinity(draws, nodes)),
-        **draws.maybe(22, "podAffinity", lambda: _pod_affinity(draws)),
-        **draws.maybe(22, "podAntiAffinity", lambda: _pod_affinity(draws)),
+        **draws.maybe(draws.often("near", 24), "podAffinity", lambda: _pod_affinity(draws)),
+        **draws.maybe(draws.often("near", 24), "podAntiAffinity", lambda: _pod_affinity(draws)),
     }
     return {
         **_containers(draws),
         **draws.maybe(15, "nodeSelector", lambda: {"disk": draws.one(DISKS)}),
         **({"affinity": affinity} if affinity else {}),
         **draws.maybe(40, "tolerations", lambda: draws.some(_TOLERATIONS, 1, 2)),
-        **draws.maybe(28, "topologySpreadConstraints", lambda: _spread(draws)),
+        **draws.maybe(draws.often("spread", 30), "topologySpreadConstraints", lambda: _spread(draws)),
         **draws.maybe(20, "priorityClassName", lambda: draws.one([*CLASSES])),
         **draws.maybe(5, "runtimeClassName", lambda: RUNTIME),
         **draws.maybe(4, "hostNetwork", lambda: True),
-        **draws.maybe(22, "volumes", lambda: storage.volumes(draws, namespace)),
+        **draws.maybe(draws.often("volumes", 24), "volumes", lambda: storage.volumes(draws, namespace)),
         "automountServiceAccountToken": False,
         "terminationGracePeriodSeconds": 3600,
         "restartPolicy": "Never",
@@ -105,7 +105,7 @@ def _container(draws: Draws) -> Json:
         "name": f"c-{number}",
         "image": draws.one((*IMAGES, "registry.example/tiny", "unknown", f"registry.example/large@{DIGEST}")),
         "resources": {"requests": {**requests, **limits}, "limits": limits},
-        **draws.maybe(14, "ports", lambda: [_port(draws)]),
+        **draws.maybe(draws.often("ports", 15), "ports", lambda: [_port(draws)]),
     }
 
 
