@@ -28,7 +28,9 @@ RIGHTS = "/apis/rbac.authorization.k8s.io/v1"
 NODES, SIZE = 4, {"storage": "1Gi"}
 HOOKS = [{"name": "kube-scheduler", "options": {"priorities": []}}]
 FAILED = "VolumeBindingFailed"
-SOLE = "node has pod using PersistentVolumeClaim with the same name and ReadWriteOncePod access mode"
+SOLE = (
+    "node(s) unavailable due to PersistentVolumeClaim with ReadWriteOncePod access mode already in-use by another pod"
+)
 
 
 @pytest.fixture(scope="module")

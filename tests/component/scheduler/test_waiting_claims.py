@@ -357,7 +357,10 @@ def test_claims_that_change_cost_pods_without_claims_nothing(bridge: Bridge, sto
 class TestSoleClaims:
     """ReadWriteOncePod: one pod at a time."""
 
-    REASON = "node has pod using PersistentVolumeClaim with the same name and ReadWriteOncePod access mode"
+    REASON = (
+        "node(s) unavailable due to PersistentVolumeClaim with ReadWriteOncePod access mode "
+        "already in-use by another pod"
+    )
 
     def test_a_second_pod_waits_until_the_first_has_gone(self, bridge: Bridge, storage: Storage) -> None:
         """On no node may it run meanwhile, and it says why."""

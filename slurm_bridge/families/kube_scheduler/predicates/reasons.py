@@ -14,7 +14,9 @@ PID_PRESSURE = "node(s) had pid pressure"
 LABEL_PRESENCE = "node(s) didn't have the requested labels"
 SERVICE_AFFINITY = "node(s) didn't match service affinity"
 DISK_CONFLICT = "node(s) had no available disk"
-SOLE_CLAIM = "node has pod using PersistentVolumeClaim with the same name and ReadWriteOncePod access mode"
+SOLE_CLAIM = (
+    "node(s) unavailable due to PersistentVolumeClaim with ReadWriteOncePod access mode already in-use by another pod"
+)
 VOLUME_ZONE = "node(s) had no available volume zone"
 VOLUME_NODE = "node(s) didn't match PersistentVolume's node affinity"
 VOLUME_BIND = "node(s) didn't find available persistent volumes to bind"
