@@ -145,9 +145,10 @@ def explainer(settings: Settings, *, offline: bool, clock: ports.Clock | None = 
             json_client = JsonClient(SystemClock())
             stack.callback(json_client.close)
             around = dataclasses.replace(around, settle=daemon_configuration.settle(settings), post=json_client)
+        made = daemon_configuration.changeable(settings, around)
         means = ExplainContext(
-            rules=daemon_configuration.rules(settings),
-            chain=daemon_configuration.changeable(settings, around).chain,
+            rules=made.rules,
+            chain=made.chain,
             around=around,
             current=current,
             ids=daemon_configuration.limits(settings).ids,

@@ -110,6 +110,17 @@ class Chain:
             except Exception as error:  # noqa: BLE001 - a defect of one hook must not keep the daemon from starting
                 self._layers.own_log.warning(f"hook {hook.name} was not restored: {type(error).__name__}: {error}")
 
+    def parts_of(self, workload: Workload) -> Mapping[str, str]:
+        """The parts that have to have nodes of their own, by the uids of their pods; the first hook with some says."""
+        for hook in self.hooks:
+            try:
+                if hook.can.parts is not None and (found := hook.can.parts.parts_of(workload)):
+                    return found
+            except Exception as error:  # noqa: BLE001 - a defect of one hook must not stop the workload
+                text = f"hook {hook.name} told no parts of {workload.root}: {type(error).__name__}: {error}"
+                self._layers.own_log.warning(text)
+        return {}
+
     def close(self) -> None:
         """Let workers and whatever hooks do beside the passes end; after the chain was replaced."""
         for hook in self.hooks:

@@ -10,6 +10,7 @@
     Preempts      supports, propose (`evictions`)  says which pods leave for a workload of a higher priority
     Reserves      passed, keeps                    says for which workloads nodes are kept
     HasThreads    dead                             has threads that have to live for as long as it does
+    Parts         parts_of                         says which parts of a workload have to have nodes of their own
 
 Capabilities are found once, when a hook becomes part of a chain (`Capabilities.of`). Hooks of a site have `close` only;
 all others are for hooks that ship with the bridge. Registration refuses a hook with half of a capability (`problems`).
@@ -24,6 +25,7 @@ from slurm_bridge.hooks.base import Ask
 from slurm_bridge.hooks.evictions import Evicts, Preempts
 from slurm_bridge.hooks.needs import Need, View
 from slurm_bridge.model.names import NO_WORKLOAD, WorkloadKey
+from slurm_bridge.model.workload import Workload
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
@@ -123,6 +125,17 @@ class HasThreads(Protocol):
         """The names of those that have ended without being told to."""
 
 
+@runtime_checkable
+class Parts(Protocol):
+    """A hook that gives parts of a workload nodes of their own; called by any thread, before every phase."""
+
+    def parts_of(self, workload: Workload) -> Mapping[str, str]:
+        """The name of the part by the uid of each of its pods; pods that are in none are left out.
+
+        The answer follows from the workload and the configuration alone: it is asked again once the job runs.
+        """
+
+
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
 class Capabilities:
     """The hook itself under each capability that it has, else None."""
@@ -136,6 +149,7 @@ class Capabilities:
     preempts: Preempts | None = None
     reserves: Reserves | None = None
     has_threads: HasThreads | None = None
+    parts: Parts | None = None
 
     @classmethod
     def of(cls, hook: object, *, foreign: bool) -> Self:
@@ -155,6 +169,7 @@ PROTOCOLS: Mapping[str, type] = {
     "preempts": Preempts,
     "reserves": Reserves,
     "has_threads": HasThreads,
+    "parts": Parts,
 }
 
 #: Members of several Protocols: one of them alone is no sign of any.

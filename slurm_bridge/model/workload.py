@@ -53,6 +53,15 @@ class Source:
         return f"{self.kind}/{self.name}"
 
 
+@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
+class NamedPart:
+    """A part of a workload that its object names, within another one or not (""), and what it says of it."""
+
+    name: str
+    parent: str = ""
+    annotations: Mapping[str, str] = dataclasses.field(default_factory=dict)
+
+
 class MemberLost(enum.Enum):
     """What happens when a member of a running gang fails or is deleted."""
 
@@ -92,7 +101,8 @@ class Workload:
 
     `controller` is the nearest object that makes such pods, None for a bare pod: what was learned from one of its pods
     (a node that refused it, a limit that it hit) holds for the replacement, too. `suspended` names the object that must
-    not run now, "" when there is none. `deadline` is that of a Job above the pods.
+    not run now, "" when there is none. `deadline` is that of a Job above the pods. `parts` are those that the object
+    names; no part is within itself, and each parent is among them.
     """
 
     root: Root
@@ -103,6 +113,7 @@ class Workload:
     gang: Gang | None = None
     suspended: str = ""
     deadline: Deadline | None = None
+    parts: tuple[NamedPart, ...] = ()
 
     @property
     def lead(self) -> Pod:

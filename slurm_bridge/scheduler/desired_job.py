@@ -64,6 +64,7 @@ def _same(one: Workload, other: Workload) -> bool:
     """Pods are compared by identity: what a watch has not replaced has not changed."""
     pods = zip(one.pods, other.pods, strict=True) if len(one.pods) == len(other.pods) else [(None, other)]
     alike = (one.gang, one.suspended, one.sources) == (other.gang, other.suspended, other.sources)
+    alike = alike and one.parts == other.parts
     return alike and one.deadline == other.deadline and all(mine is theirs for mine, theirs in pods)
 
 

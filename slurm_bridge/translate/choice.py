@@ -7,8 +7,10 @@
     different   sum        one node that is eligible for all, and large enough for all
                 het        other nodes for each shape; where Slurm can, and without min-nodes and max-nodes
                 bound      nodes that are eligible for all, each pod counted as large as the largest; with an event
+    in parts    het        as above; where that cannot be had, as if there were no parts, with an event
 
-Equal pods with different eligible nodes count as different where they do not fit on the nodes that they share.
+Equal pods with different eligible nodes count as different where they do not fit on the nodes that they share. Parts
+are those that have to have nodes of their own (`Shape.part`).
 """
 
 import dataclasses
@@ -52,7 +54,13 @@ def choose(translated: Translated, ground: GangNodes) -> Translated | Wait:
         node_memory_mib=translated.node_memory_mib,
         whole=translated.request.exclusive or ground.whole,
     )
-    kinds = shapes.kinds(translated.shapes)
+    kinds, parted = shapes.kinds(translated.shapes), any(shape.part for shape in translated.shapes)
+    if parted and (apart := _apart(translated, ground, terms)):
+        return apart
+    if parted:
+        parts = len({shape.part for shape in translated.shapes})
+        told = f"its {parts} parts are placed together: components for them {_not(translated, ground, terms)}"
+        translated = dataclasses.replace(translated, told=told)
     if len(kinds) == 1:
         found = layout.lay(kinds[0], _count(translated), ground.common, terms)
     else:
@@ -88,8 +96,8 @@ def _bound(translated: Translated, ground: GangNodes, terms: LayoutTerms) -> Tra
     if found is None:
         return _no_room(translated, ground, terms)
     told = (
-        f"the {count} pods differ and do not fit on one node together, and components for them {_not(ground, terms)}:"
-        f" each is requested as {_words(most)}"
+        f"the {count} pods differ and do not fit on one node together, and components for them"
+        f" {_not(translated, ground, terms)}: each is requested as {_words(most)}"
     )
     return dataclasses.replace(_as(translated, found), form=Form.BOUND, told=told)
 
@@ -122,23 +130,21 @@ def _as_components(translated: Translated, parts: Sequence[Layout]) -> Translate
     others = (dataclasses.replace(translated.request, job_id=None, licenses=None) for _ in parts[1:])
     components = tuple(_with(other, part) for other, part in zip(others, parts[1:], strict=True))
     words = "; ".join(f"{len(shape.pods)} x {_words(shape.needs)}" for shape in translated.shapes)
-    settled = changed(
-        _as(translated, parts[0]),
-        "components",
-        components,
-        "the pods differ, and do not fit on one node together",
-        words,
-    )
+    parted = any(shape.part for shape in translated.shapes)
+    why = "parts have nodes of their own" if parted else "the pods differ, and do not fit on one node together"
+    settled = changed(_as(translated, parts[0]), "components", components, why, words)
     return dataclasses.replace(settled, form=Form.HET)
 
 
 # -- words -----------------------------------------------------------------------------------------------------------
 
 
-def _not(ground: GangNodes, terms: LayoutTerms) -> str:
+def _not(translated: Translated, ground: GangNodes, terms: LayoutTerms) -> str:
     """Why there are no components."""
     if not ground.heterogeneous:
         return "are not available (no heterogeneous jobs)"
+    if len(translated.shapes) > MOST_COMPONENTS:
+        return f"are too many: {len(translated.shapes)}, Slurm allows {MOST_COMPONENTS} in one job"
     if _counted(terms):
         return "cannot keep the requested number of nodes"
     return "need more nodes than there are, because components share no node"
@@ -148,7 +154,8 @@ def _no_room(translated: Translated, ground: GangNodes, terms: LayoutTerms) -> W
     most, count = shapes.bound(shapes.kinds(translated.shapes)), _count(translated)
     if not ground.common:
         message = (
-            f"no node of {ground.where} is suitable for all {count} pods, and components for them {_not(ground, terms)}"
+            f"no node of {ground.where} is suitable for all {count} pods, and components for them"
+            f" {_not(translated, ground, terms)}"
         )
         return Wait(reason=UNSCHEDULABLE, message=message)
     room = layout.capacity(most, ground.common, terms)

@@ -71,25 +71,29 @@ def groups(pods: Sequence[Pod], *, limits: bool = False) -> tuple[tuple[EqualPod
 
 
 #: Pods with the same value are equal for every hook that looks at one of them only.
-_Same = tuple[Needs, bytes, tuple[tuple[str, Fraction], ...]]
+_Same = tuple[Needs, bytes, tuple[tuple[str, Fraction], ...], str]
 
 
-def shapes(found: Iterable[EqualPods], needs_of: Callable[[EqualPods], Needs]) -> tuple[Shape, ...]:
+def shapes(
+    found: Iterable[EqualPods], needs_of: Callable[[EqualPods], Needs], parts: Mapping[str, str]
+) -> tuple[Shape, ...]:
     """The shapes of the pods, the largest first, so that a pod that comes or goes does not change their order.
 
-    The amounts of Kubernetes count, too, because hooks filter nodes for a shape by one of its pods.
+    The amounts of Kubernetes count, too, because hooks filter nodes for a shape by one of its pods. Pods of different
+    `parts` (by uid) are of different shapes.
     """
     merged: dict[_Same, list[tuple[int, Pod]]] = {}
     for group in found:
-        ranked = zip(group.ranks, group.pods, strict=True)
-        same = (needs_of(group), group.where, tuple(sorted(group.amounts.items())))
-        merged.setdefault(same, []).extend(ranked)
+        needs, amounts = needs_of(group), tuple(sorted(group.amounts.items()))
+        for ranked in zip(group.ranks, group.pods, strict=True):
+            same = (needs, group.where, amounts, parts.get(ranked[1].uid, ""))
+            merged.setdefault(same, []).append(ranked)
     largest_first: list[tuple[tuple[object, ...], Shape]] = []
-    for (needs, where, amounts), equal in merged.items():
+    for (needs, where, amounts, part), equal in merged.items():
         devices = tuple(sorted((one.name, one.type, one.count) for one in needs.gres))
-        size = (-sum(one.count for one in needs.gres), -needs.cpus, -needs.memory_mib, devices, where, amounts)
+        size = (-sum(one.count for one in needs.gres), -needs.cpus, -needs.memory_mib, devices, where, amounts, part)
         pods = tuple(pod for _, pod in sorted(equal, key=lambda pair: pair[0]))
-        shape = Shape(pods=pods, cpus=needs.cpus, memory_mib=needs.memory_mib, gres=needs.gres)
+        shape = Shape(pods=pods, cpus=needs.cpus, memory_mib=needs.memory_mib, gres=needs.gres, part=part)
         largest_first.append((size, shape))
     return tuple(shape for _, shape in sorted(largest_first, key=lambda pair: pair[0]))
 

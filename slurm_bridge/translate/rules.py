@@ -1,8 +1,9 @@
 """The configured rules of translation: the defaults, and the names of devices in Slurm."""
 
 import dataclasses
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 
+from slurm_bridge.model.workload import Workload
 from slurm_bridge.translate import forms, gres
 from slurm_bridge.translate.forms import ValueForm
 
@@ -14,7 +15,8 @@ DEVICES: Mapping[str, str] = {"nvidia.com/gpu": "gpu", "amd.com/gpu": "gpu"}
 class Rules:
     """Defaults for what neither the pod nor an annotation sets; None leaves it to Slurm.
 
-    Raises ValueError with every default that no job could have, so that rules are always valid.
+    `parts_of` names, by the uids of pods, the parts of a gang that have to have nodes of their own. Raises ValueError
+    with every default that no job could have, so that rules are always valid.
     """
 
     cluster_id: str
@@ -31,6 +33,7 @@ class Rules:
     user: str | None = None
     group: str | None = None
     gres_names: Mapping[str, str] = dataclasses.field(default_factory=lambda: DEVICES)
+    parts_of: Callable[[Workload], Mapping[str, str]] = dataclasses.field(default=lambda _workload: {}, compare=False)
 
     def __post_init__(self) -> None:
         problems: list[str] = []

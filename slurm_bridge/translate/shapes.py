@@ -30,12 +30,16 @@ class Needs:
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
 class Shape:
-    """Pods that ask a node for the same, in rank order, and what Slurm is asked for each of them."""
+    """Pods that ask a node for the same, in rank order, and what Slurm is asked for each of them.
+
+    `part` is the part of the workload that they are, where that part has to have nodes of its own.
+    """
 
     pods: tuple[Pod, ...]
     cpus: int
     memory_mib: int
     gres: tuple[Gres, ...] = ()
+    part: str = ""
 
     @property
     def needs(self) -> Needs:

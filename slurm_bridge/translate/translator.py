@@ -71,7 +71,8 @@ def translate(workload: Workload, rules: Rules) -> Translated | Reject:
         return Reject(reason="InvalidAnnotation", message=annotations.together([*wrong_words, *wrong_amounts]))
     if wrong_amounts:
         return Reject(reason="InvalidResources", message=annotations.together(wrong_amounts))
-    found = members.shapes(groups, lambda group: claims.needs_of(group, said, rules))
+    parts = rules.parts_of(workload) if gang else {}
+    found = members.shapes(groups, lambda group: claims.needs_of(group, said, rules), parts)
     claimed = [
         *claims.identity(workload, rules),
         *claims.defaults(rules),

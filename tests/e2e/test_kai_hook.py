@@ -27,6 +27,7 @@ from tests.e2e.support_world import World
 BLOCK, RACK = "tests.local/block", "tests.local/rack"
 LEVELS = [BLOCK, RACK]
 REQUIRED, PREFERRED = (f"kai.scheduler/topology-{word}-placement" for word in ("required", "preferred"))
+SUBGROUP = "kai.scheduler/subgroup-name"
 CPUS, RACKS, RACK_SIZE = 8, 3, 2
 #: Rack 1 and 2 are one block, rack 3 is the other.
 BLOCKS = ("b1", "b1", "b2")
@@ -96,7 +97,7 @@ def gang(world: World, name: str, pods: int, cpu: str, **marks: str) -> Iterator
 
 
 def _keyed(marks: Mapping[str, str]) -> dict[str, str]:
-    return {{"required": REQUIRED, "preferred": PREFERRED}[key]: value for key, value in marks.items()}
+    return {{"required": REQUIRED, "preferred": PREFERRED}.get(key, key): value for key, value in marks.items()}
 
 
 @contextlib.contextmanager
@@ -232,6 +233,62 @@ def test_several_components_go_on_to_the_next_rack(world: World, farm: Farm) -> 
         leader, workers = parted(support_groups.placed(world, name, 3, 2 * SECONDS))
         assert workers == {*rack(farm, 3)}
         assert leader <= {*rack(farm, 1), *rack(farm, 2)}
+
+
+@contextlib.contextmanager
+def split(world: World, name: str, cpu: str, **parts: int) -> Iterator[str]:
+    """So many equal pods in each subgroup, which wants to be in one rack."""
+    made = []
+    for part, size in parts.items():
+        for number in range(size):
+            annotations = {**support_world.FOREVER, names.GROUP_SIZE: str(sum(parts.values())), REQUIRED: RACK}
+            one = support_world.pod(
+                f"{name}-{part}-{number}",
+                world.daemon.scheduler,
+                annotations=annotations,
+                containers=support_kinds.containers(cpu=cpu),
+            )
+            one["metadata"]["labels"] = {names.GROUP: name, SUBGROUP: part}
+            made.append(one)
+    world.create(*made)
+    try:
+        yield name
+    finally:
+        for one in made:
+            world.delete(one["metadata"]["name"])
+        world.await_nothing_in_slurm(30)
+
+
+def nodes_by_part(members: Sequence[Json], label: str = SUBGROUP) -> dict[str, set[str]]:
+    """The nodes of each subgroup."""
+    found: dict[str, set[str]] = {}
+    for one in members:
+        found.setdefault(one["metadata"]["labels"][label], set()).add(str(one["spec"]["nodeName"]))
+    return found
+
+
+@pytest.mark.real
+def test_equal_subgroups_each_have_a_rack_of_their_own(world: World, farm: Farm) -> None:
+    """No rack has room for two of them; each is a component of one job, with the nodes of its rack."""
+    with taken(world.slurm, farm, rack(farm, 2)[1], cpus=3), split(world, "equal", str(CPUS), a=2, b=2) as name:
+        members = support_groups.placed(world, name, 4, 2 * SECONDS)
+        nodes = nodes_by_part(members)
+        assert sorted(map(sorted, nodes.values())) == [sorted(rack(farm, 1)), sorted(rack(farm, 3))]
+        support_groups.together(world, members)
+
+
+@pytest.mark.real
+def test_segments_of_a_job_each_are_in_one_rack(world: World, farm: Farm) -> None:
+    """By the indexes of the Job's pods; in the order of the nodes the first segment would be in two racks."""
+    marks = {"kai.scheduler/segment-size": "2", "kai.scheduler/segment-topology-required-placement": RACK}
+    first, _ = rack(farm, 1)
+    with taken(world.slurm, farm, first, cpus=3), gang(world, "segments", 4, str(CPUS), **marks) as name:
+        members = support_groups.placed(world, name, 4, 2 * SECONDS)
+        nodes: dict[int, set[str]] = {}
+        for one in members:
+            index = int(one["metadata"]["annotations"][names.ANNOTATION_COMPLETION_INDEX])
+            nodes.setdefault(index // 2, set()).add(one["spec"]["nodeName"])
+        assert sorted(map(sorted, nodes.values())) == [sorted(rack(farm, 2)), sorted(rack(farm, 3))]
 
 
 def leaves(farm: Farm, slurm: support_servers.Slurm) -> str:

@@ -3,8 +3,8 @@
     for one wish      domains with room now: those below the required level (the first few of each level), those of the
                       required level; then those of the required level that are full now and large enough; and where
                       nothing is required all nodes
-    for parts, too    within each set for all pods, a set for each part: of the job that has a component for each shape
-                      of pods; and sets that will do for all parts together, of any other job
+    for parts, too    within each set for all pods, a set for each part: of the job that has a component for each part;
+                      and sets that will do for all parts together, of any other job
 
 A domain that is merely in use refuses no workload: it waits in Slurm for one of the domains that could take it.
 """
@@ -14,7 +14,8 @@ import functools
 import itertools
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
-from slurm_bridge.families.kai import memo, wishes
+from slurm_bridge.families.kai import memo
+from slurm_bridge.families.kai.arrangement import Arrangements, ComponentTasks, NodesLeft, PlacedPart
 from slurm_bridge.families.kai.memo import Way
 from slurm_bridge.families.kai.nodesets import DomainCandidate, Found, NodeSetQuestion, node_sets
 from slurm_bridge.families.kai.present import Trees
@@ -24,19 +25,16 @@ from slurm_bridge.hooks.base import Nodes
 
 #: So many sets are tried at most; no plan has more attempts.
 MOST = 10
-#: So many ways to give each part a set are looked through for the best ones.
-MOST_WAYS = 4096
-
 #: A domain with its topology, from the coarsest level down; () where it is no domain.
 Place = tuple[str, ...]
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
 class Task:
-    """A pod to place: what it takes, and the part of its workload that it is."""
+    """A pod to place: what it takes."""
 
     amounts: Amounts
-    part: str
+    uid: str
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
@@ -63,14 +61,14 @@ class Chosen:
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
 class PlacementQuery:
-    """What is to be placed. On `active` nodes others of it run; `components`: its job may have one for each shape.
+    """What is to be placed. `active` are the nodes where others of a wish run, `components`: its job may have several.
 
     `apart`: Slurm can have such jobs, so that pods that differ are asked for as they are.
     """
 
     job: TaskOwner
     tasks: tuple[Task, ...]
-    active: Nodes = frozenset()
+    active: Callable[[Wish], Nodes] = lambda _wish: frozenset()
     components: bool = False
     apart: bool = False
 
@@ -96,28 +94,23 @@ class Chooser:
         outers = _by_key(self._around(wished, nodes, every=True))
 
         @functools.cache
-        def inners(outer: str) -> tuple[Mapping[str, Choice], ...]:
-            return (
-                _by_key(self._together(wished.parts, outers[outer], every=True)),
-                *(
-                    _by_key(self._domains(part, self._of(part), outers[outer].nodes, every=True))
-                    for part in wished.parts
-                ),
-            )
+        def together(outer: str) -> Mapping[str, Choice]:
+            return _by_key(self._together(wished.parts, outers[outer], every=True))
+
+        @functools.cache
+        def domains(part: int, around: Nodes) -> Mapping[str, Choice]:
+            return _by_key(self._domains(wished.parts[part], self._of(wished.parts[part]), around, every=True))
 
         found: list[Choice] = []
         for way in ways:
-            outer, *within = way.keys
-            if outer not in outers or bool(within) is not bool(wished.parts):
+            outer, *inner = way.keys
+            if outer not in outers or bool(inner) is not bool(wished.parts):
                 continue
-            if not within:
+            if not inner:
                 found.append(outers[outer])
-                continue
-            together, *apart = inners(outer)
-            if not way.apart:
-                found += [together[key] for key in within if key in together]
-            elif len(within) == len(apart) and all(key in known for key, known in zip(within, apart, strict=True)):
-                chosen = [known[key] for key, known in zip(within, apart, strict=True)]
+            elif not way.apart:
+                found += [together(outer)[key] for key in inner if key in together(outer)]
+            elif chosen := _found_again(wished.parts, outers[outer], inner, domains):
                 found.append(self._way(wished.parts, outers[outer], chosen))
         return tuple(found)
 
@@ -131,7 +124,7 @@ class Chooser:
                 yield outer
                 continue
             if self._asked.components:
-                yield from self._apart(wished.parts, outer)
+                yield from self._apart(wished, outer)
             yield from self._together(wished.parts, outer, every=False)
 
     def _around(self, wished: Wishes, nodes: Nodes, *, every: bool) -> Sequence[Choice]:
@@ -140,43 +133,52 @@ class Chooser:
             return [Choice(nodes=nodes, name="", roomy=True)]
         return self._domains(wished.whole, self._tasks, nodes, every=every)
 
-    def _apart(self, parts: Sequence[Wish], outer: Choice) -> Iterator[Choice]:
-        """A set for each part: the best ones first, and parts in one set only where that has room for all of them."""
-        found = [self._domains(part, self._of(part), outer.nodes, every=False) for part in parts]
-        ways = itertools.islice(itertools.product(*map(enumerate, found)), MOST_WAYS)
-        joint = self._joint(parts, outer)
-        for way in sorted(ways, key=lambda way: sum(place for place, _ in way)):
-            chosen = [one for _, one in way]
-            if joint(chosen):
-                yield self._way(parts, outer, chosen)
+    def _apart(self, wished: Wishes, outer: Choice) -> Iterator[Choice]:
+        """A set for each part: those with room now, best first; then those that are large enough."""
+        parts, found = wished.parts, set[tuple[Place, ...]]()
+        for whole in (False, True) if any(one.constraint.required for one in parts) else (False,):
+            for way in itertools.islice(self._arranged(wished, outer, whole=whole), MOST):
+                places = tuple(one.places[0] for one in way)
+                if places not in found:
+                    found.add(places)
+                    yield self._way(parts, outer, way, roomy=not whole)
 
-    def _way(self, parts: Sequence[Wish], outer: Choice, chosen: Sequence[Choice]) -> Choice:
-        own = {part.part for part in parts}
-        others = any(task.part not in own for task in self._tasks)
+    def _arranged(self, wished: Wishes, outer: Choice, *, whole: bool) -> Iterator[tuple[Choice, ...]]:
+        parts, rest = wished.parts, ComponentsOf(self._tasks, wished.innermost)
+        # Pods that are in no part come last, on any nodes that are left.
+        others = PlacedPart(tasks=rest.of(None))
+        placed = [
+            PlacedPart(
+                tasks=rest.of(one.part),
+                around=_around(parts, number),
+                alike=None if any(two.within == one.part for two in parts) else one.constraint,
+            )
+            for number, one in enumerate(parts)
+        ]
+
+        @functools.cache
+        def domains(number: int, around: Nodes) -> Sequence[Choice]:
+            found = self._domains(parts[number], self._of(parts[number]), around, every=False)
+            return found if whole else [one for one in found if one.roomy]
+
+        def of(number: int, around: Choice | None) -> Sequence[Choice]:
+            return domains(number, (around or outer).nodes) if number < len(parts) else [outer]
+
+        trees = self._trees.whole if whole else self._trees.free
+        left = NodesLeft(trees[parts[0].constraint.topology or ""].stock)
+        every = Arrangements([*placed, others], left, of, lambda one: one.nodes)
+        return (way[: len(parts)] for way in every)
+
+    def _way(self, parts: Sequence[Wish], outer: Choice, chosen: Sequence[Choice], *, roomy: bool = True) -> Choice:
+        own = {pod.uid for part in parts for pod in part.pods}
+        others = any(task.uid not in own for task in self._tasks)
         return Choice(
             nodes=outer.nodes if others else frozenset().union(*(one.nodes for one in chosen)),
             name=_joined(outer.name, "+".join(one.name for one in chosen)),
-            roomy=outer.roomy and all(one.roomy for one in chosen),
+            roomy=roomy and outer.roomy and all(one.roomy for one in chosen),
             parts=tuple((part.part, one.nodes) for part, one in zip(parts, chosen, strict=True)),
             places=(outer.places[0], *(one.places[0] for one in chosen)),
         )
-
-    def _joint(self, parts: Sequence[Wish], outer: Choice) -> Callable[[Sequence[Choice]], bool]:
-        """Whether each set has room for all the parts that are to be there."""
-
-        @functools.cache
-        def taking(together: tuple[int, ...]) -> frozenset[Place]:
-            tasks = [task for place in together for task in self._of(parts[place])]
-            found = self._domains(parts[together[0]], tasks, outer.nodes, every=True)
-            return frozenset(one.places[0] for one in found)
-
-        def joint(chosen: Sequence[Choice]) -> bool:
-            among = dict[Place, list[int]]()
-            for number, one in enumerate(chosen):
-                among.setdefault(one.places[0], []).append(number)
-            return all(len(same) == 1 or not where or where in taking(tuple(same)) for where, same in among.items())
-
-        return joint
 
     def _together(self, parts: Sequence[Wish], outer: Choice, *, every: bool) -> Iterator[Choice]:
         """One set for all pods that meets the wishes of all parts; they have to be about one topology."""
@@ -214,7 +216,7 @@ class Chooser:
             subgroup=wish.part,
             constraint=wish.constraint,
             tasks=tuple(one.amounts for one in tasks),
-            active_nodes=self._asked.active,
+            active_nodes=self._asked.active(wish),
             apart=self._asked.apart,
         )
         found = node_sets(self._trees.whole if whole else self._trees.free, question, nodes)
@@ -222,12 +224,48 @@ class Chooser:
         return found
 
     def _of(self, wish: Wish) -> Sequence[Task]:
-        if wish.part == wishes.DEFAULT:
-            return self._tasks
-        return tuple(one for one in self._tasks if one.part == wish.part)
+        uids = {pod.uid for pod in wish.pods}
+        return tuple(one for one in self._tasks if one.uid in uids)
 
     def _topology(self, wish: Wish) -> Topology:
         return self._trees.free[wish.constraint.topology or ""].topology
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class ComponentsOf:
+    """Tasks by the smallest parts that they are in."""
+
+    tasks: Sequence[Task]
+    innermost: Mapping[str, str]
+
+    def of(self, part: str | None) -> tuple[ComponentTasks, ...]:
+        """Those of one part, or of none; each kind is a component."""
+        kinds: dict[tuple[tuple[str, int], ...], int] = {}
+        for task in self.tasks:
+            if self.innermost.get(task.uid) == part:
+                kind = tuple(sorted(task.amounts.items()))
+                kinds[kind] = kinds.get(kind, 0) + 1
+        return tuple(ComponentTasks(amounts=dict(kind), count=count) for kind, count in sorted(kinds.items()))
+
+
+def _around(parts: Sequence[Wish], number: int) -> int | None:
+    """The number of the part around this one."""
+    within = parts[number].within
+    return next((place for place, one in enumerate(parts[:number]) if one.part == within), None)
+
+
+def _found_again(
+    parts: Sequence[Wish], outer: Choice, keys: Sequence[str], domains: Callable[[int, Nodes], Mapping[str, Choice]]
+) -> Sequence[Choice]:
+    """The domain of each part by what is remembered of it; none where one of them is not among its domains now."""
+    chosen: list[Choice] = []
+    for part, key in enumerate(keys if len(keys) == len(parts) else ()):
+        around = _around(parts, part)
+        one = domains(part, (outer if around is None else chosen[around]).nodes).get(key)
+        if one is None:
+            return ()
+        chosen.append(one)
+    return chosen
 
 
 def _is_set(one: DomainCandidate, required: str | None) -> bool:

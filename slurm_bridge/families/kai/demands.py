@@ -1,17 +1,18 @@
 """What is asked of the arithmetic for a workload: its tasks, and where others of it run."""
 
 import collections
+import functools
 from collections.abc import Mapping, Sequence
 
 import numpy as np
 
 from slurm_bridge.cluster.columns import NodeColumns, Numbers, units
 from slurm_bridge.cluster.snapshot import ClusterSnapshot
-from slurm_bridge.families.kai import wishes
 from slurm_bridge.families.kai.choice import PlacementQuery, Task
 from slurm_bridge.families.kai.present import TYPES
 from slurm_bridge.families.kai.stock import Stock
 from slurm_bridge.families.kai.topology import Amounts, TaskOwner
+from slurm_bridge.families.kai.wishes import Wish
 from slurm_bridge.hooks.base import Ask, Nodes
 from slurm_bridge.model.pod import Pod
 from slurm_bridge.model.workload import Workload
@@ -24,7 +25,7 @@ def asked(seen: ClusterSnapshot, ask: Ask, pods: Sequence[Pod]) -> PlacementQuer
     return PlacementQuery(
         job=TaskOwner(namespace=root.namespace, name=root.name),
         tasks=_tasks(ask, pods),
-        active=active(seen.columns, ask.workload),
+        active=functools.partial(active, seen.columns, ask.workload),
         components=len(ask.shapes) > 1,
         apart=seen.heterogeneous and len(ask.shapes) > 1,
     )
@@ -61,18 +62,20 @@ def _tasks(ask: Ask, pods: Sequence[Pod]) -> tuple[Task, ...]:
             # That there may be only so many pods on a node is counted apart.
             asked_for = ((name, most) for name, most in resources.requests_of(pod).items() if most > 0)
             known[key] = {TYPES.get(name, name): units(name, most) for name, most in asked_for if name != "pods"}
-        found.append(Task(amounts=known[key], part=wishes.part_of(pod)))
+        found.append(Task(amounts=known[key], uid=pod.uid))
     return tuple(found)
 
 
-def active(columns: NodeColumns, workload: Workload) -> Nodes:
-    """The nodes where pods of the same makers run: a member that is made anew goes to the others."""
+def active(columns: NodeColumns, workload: Workload, wish: Wish) -> Nodes:
+    """The nodes where pods of the same makers run that the wish is about: a member made anew goes to the others."""
     makers = {maker for pod in workload.pods if (maker := _maker(pod))} if workload.gang is not None else set()
     if not makers:
         return frozenset()
-    pods = columns.pods
+    pods, mine = columns.pods, {pod.uid for pod in wish.pods}
     living = pods.attribute("kai maker", lambda pod: "" if pod.terminal else _maker(pod))
-    here = living.among(makers) & pods.present
+    here = np.flatnonzero(living.among(makers) & pods.present).tolist()
+    if wish.within is not None:
+        here = [row for row in here if (pod := pods.pods[row]) and (pod.uid in mine or wish.means(pod))]
     return frozenset(columns.names[pods.node_rows[here]].tolist())
 
 

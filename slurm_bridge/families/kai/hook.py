@@ -35,8 +35,9 @@ _NOT_ASKED = Subsets(relevant=False)
 class Kai:
     """`admit` reads the annotations, `subset` divides the nodes, `score` says which domain fills up first.
 
-    `verify` looks whether the nodes that Slurm gave are in one domain of each required level: a plan that was made
-    without this hook, or before a node was moved, is not carried out.
+    `parts_of` tells apart the parts that have domains of their own. `verify` looks whether the nodes that Slurm gave
+    are in one domain of each required level: a plan that was made without this hook, or before a node was moved, is not
+    carried out.
     """
 
     name = "kai"
@@ -98,13 +99,21 @@ class Kai:
             moving=bool(wished.required) and len(kept) > 1,
         )
 
+    def parts_of(self, workload: Workload) -> Mapping[str, str]:
+        """Each part with a wish is a component of the job, if the level of one of them is required."""
+        wished = self._wishes(workload)
+        found = wished.innermost if any(one.constraint.required for one in wished.parts) else {}
+        several = len({*found.values()}) > 1 or len(found) < len(workload.pods)
+        return found if several else {}
+
     def verify(self, session: Session, workload: Workload, nodes: Mapping[str, str]) -> Admit | Deny:
         required = self._wishes(workload).required
         if not required:
             return GO
-        trees, active = self._trees(session).free, demands.active(session.columns, workload)
+        trees = self._trees(session).free
         wrong: dict[str, str] = {}
         for wish in required:
+            active = demands.active(session.columns, workload, wish)
             tree = trees[wish.constraint.topology or ""]
             depth = tree.topology.depth(wish.constraint.required or "")
             names = [name for pod in wish.pods if (name := nodes.get(pod.uid)) is not None]
@@ -157,11 +166,11 @@ def _set(one: Choice, wished: Wishes, ask: Ask) -> NodeSet:
     required = bool(wished.required)
     if not one.parts:
         return NodeSet(nodes=one.nodes, name=one.name, required=required)
-    nodes_of = dict(one.parts)
+    nodes_of, innermost = dict(one.parts), wished.innermost
     parts = tuple(
         functools.reduce(
             frozenset.intersection,
-            (nodes_of.get(part, one.nodes) for part in map(wishes.part_of, shape.pods)),
+            (nodes_of.get(part, one.nodes) for part in {innermost.get(pod.uid, "") for pod in shape.pods}),
             one.nodes,
         )
         for shape in ask.shapes

@@ -7,6 +7,7 @@ from slurm_bridge import errors
 from slurm_bridge.model.job import Gres, JobView, NodeShare
 from slurm_bridge.model.marks import Owner
 from slurm_bridge.model.placeholder import Placeholder
+from slurm_bridge.model.pod import Pod
 from slurm_bridge.model.verdict import Reject
 from slurm_bridge.model.workload import Workload
 from slurm_bridge.scheduler import records
@@ -75,6 +76,8 @@ def _alike(gres: Iterable[Gres]) -> tuple[Gres, ...]:
 def _parts(desired: DesiredJob, view: JobView, shares: Sequence[tuple[NodeShare, ...]]) -> tuple[Part, ...]:
     """Component by component where there is one for each shape, else all members onto all that there is."""
     found = desired.translated.shapes
+    if len(shares) > 1 and any(shape.part for shape in found):
+        return _own(desired.workload, found, shares)
     # Once some are bound the others may come wherever there is room: components never share a node.
     fresh = not any(pod.bound for pod in desired.workload.pods)
     if fresh and len(shares) > 1 and len(shares) == len(found):
@@ -89,6 +92,35 @@ def _parts(desired: DesiredJob, view: JobView, shares: Sequence[tuple[NodeShare,
         most = shapes.bound(shapes.kinds(found))
         slots = dataclasses.replace(most, gres=_alike(most.gres))
     return (Part(members=_members(desired.workload, found), shares=everything, slots=slots),)
+
+
+def _own(workload: Workload, found: Sequence[Shape], shares: Sequence[tuple[NodeShare, ...]]) -> tuple[Part, ...]:
+    """Each part onto its own components.
+
+    Once some of its pods are bound these tell which ones: when a whole part is gone, components outnumber shapes.
+    """
+    homes = [_homes(shape.pods, shares) for shape in found]
+    in_order = len(found) == len(shares) and all(home <= {place} for place, home in enumerate(homes))
+    if in_order:
+        pairs = zip(found, shares, strict=True)
+        return tuple(Part(members=_members(workload, (shape,)), shares=held) for shape, held in pairs)
+    of_part: dict[str, set[int]] = {}
+    for shape, home in zip(found, homes, strict=True):
+        of_part.setdefault(shape.part, set()).update(home)
+    free = {*range(len(shares))}.difference(*of_part.values()) or {*range(len(shares))}
+    together: dict[tuple[int, ...], list[Shape]] = {}
+    for shape in found:
+        together.setdefault(tuple(sorted(of_part[shape.part] or free)), []).append(shape)
+    return tuple(
+        Part(members=_members(workload, one), shares=tuple(share for place in held for share in shares[place]))
+        for held, one in together.items()
+    )
+
+
+def _homes(pods: Iterable[Pod], shares: Sequence[tuple[NodeShare, ...]]) -> set[int]:
+    """The components on whose nodes some of these pods are."""
+    nodes = {slurm_node_of(pod) for pod in pods if pod.bound}
+    return {place for place, held in enumerate(shares) if not nodes.isdisjoint(share.node for share in held)}
 
 
 def _members(workload: Workload, found: Sequence[Shape]) -> tuple[Member, ...]:

@@ -305,3 +305,44 @@ def holds(part: JobRequest, count: int, needs: shapes.Needs) -> None:
     assert part.cpus_per_task >= needs.cpus * each
     assert part.memory.mib * per[part.memory.per] >= needs.memory_mib * each
     assert sum(one.count for one in part.gres) >= sum(one.count for one in needs.gres) * each
+
+
+# -- parts
+
+
+def parted(*sizes: int, **said: str) -> translator.Translated:
+    """Equal pods in parts that have to have nodes of their own."""
+    pods, numbers = members(sum(sizes), asking(2)), iter(range(sum(sizes)))
+    parts = {f"uid-{next(numbers)}": f"p{place}" for place, size in enumerate(sizes) for _ in range(size)}
+    return gang(pods, keys(**said), parts_of=lambda _workload: parts)
+
+
+def test_equal_pods_in_parts_are_components() -> None:
+    """One for each part, although one node would do for all."""
+    found = settled(parted(2, 3), facts(nodes=equal_nodes(3, 4), heterogeneous=True))
+    assert found.form is Form.HET
+    assert [one.tasks for one in (found.request, *found.request.components)] == [2, 3]
+    (told,) = [one for one in found.values if one.field == "components"]
+    assert told.source.endswith("parts have nodes of their own")
+
+
+@pytest.mark.parametrize(
+    ("said", "there", "why"),
+    [
+        ({}, facts(nodes=equal_nodes(3, 4)), "are not available (no heterogeneous jobs)"),
+        ({}, facts(nodes=equal_nodes(1, 4), heterogeneous=True), "need more nodes than there are"),
+        ({"max_nodes": "3"}, facts(nodes=equal_nodes(3, 4), heterogeneous=True), "cannot keep the requested number"),
+    ],
+)
+def test_parts_that_cannot_be_components_are_one_job(said: dict[str, str], there: limits.SlurmFacts, why: str) -> None:
+    """As if there were none, with the reason."""
+    found = settled(parted(2, 3, **said), there)
+    assert (found.form, found.request.tasks) == (Form.TASKS, 5)
+    assert found.told.startswith(f"its 2 parts are placed together: components for them {why}")
+
+
+def test_more_parts_than_slurm_allows_components_are_one_job() -> None:
+    """The number is told."""
+    found = settled(parted(*[1] * 129), facts(nodes=equal_nodes(200, 4), heterogeneous=True))
+    assert found.form is Form.TASKS
+    assert found.told.endswith("are too many: 129, Slurm allows 128 in one job")

@@ -257,7 +257,12 @@ def test_every_default_reaches_its_field(setting: str, chosen: Any, field: str, 
 
 def test_every_default_is_tried_here() -> None:
     """The table above is complete."""
-    settings = {field.name for field in dataclasses.fields(rules.Rules)} - {"cluster_id", "count", "gres_names"}
+    settings = {field.name for field in dataclasses.fields(rules.Rules)} - {
+        "cluster_id",
+        "count",
+        "gres_names",
+        "parts_of",
+    }
     assert {setting for setting, *_ in DEFAULTS} == settings
 
 

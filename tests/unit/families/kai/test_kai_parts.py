@@ -1,15 +1,17 @@
 """Parts of a workload stay in domains of their own, where a job can keep them apart; else all are in one of them."""
 
 import dataclasses
+import time
 
 import pytest
 
-from slurm_bridge.families.kai import memo
+from slurm_bridge.families.kai import memo, wishes
 from slurm_bridge.families.kai.memo import Way, WishMemo
 from slurm_bridge.hooks.attempts import PLAIN
 from slurm_bridge.hooks.chain import Chain
 from slurm_bridge.model.verdict import Wait
-from slurm_bridge.model.workload import Workload
+from slurm_bridge.model.workload import NamedPart, Workload
+from slurm_bridge.translate import rules, translator
 from slurm_bridge.translate.shapes import Form, Shape
 from slurm_bridge.translate.translator import Translated
 from tests.unit.families.kai import racks
@@ -159,3 +161,96 @@ class TestMemo:
     def test_domains_whose_names_are_spelled_alike_are_told_apart(self) -> None:
         """Dots in names are no levels."""
         assert memo.key(["dc", "a.b", "c"]) != memo.key(["dc", "a", "b.c"])
+
+
+class TestEqualParts:
+    """Pods that ask for the same, in parts that want a rack each."""
+
+    def parts(self, *sizes: int, cpus: str = "16", key: str = REQUIRED) -> tuple[racks.Pod, ...]:
+        """Parts `a`, `b` and so on."""
+        numbers = iter(range(sum(sizes)))
+        return tuple(
+            member(next(numbers), cpus=cpus, marks={key: RACK}, labels={SUBGROUP: part})
+            for part, size in zip("abcdefgh", sizes, strict=False)
+            for _ in range(size)
+        )
+
+    def shapes(self, chain: Chain, job: Workload) -> tuple[Shape, ...]:
+        """As the translation makes them with what the hook says of the workload."""
+        found = translator.translate(job, rules.Rules(cluster_id="here", parts_of=chain.parts_of))
+        assert isinstance(found, Translated)
+        return found.shapes
+
+    def test_each_part_is_a_shape(self, chain: Chain) -> None:
+        """Unless nothing is required of them, or there is only one."""
+        found = self.shapes(chain, workload(*self.parts(2, 2)))
+        assert [(one.part, len(one.pods)) for one in found] == [("a", 2), ("b", 2)]
+        assert len(self.shapes(chain, workload(*self.parts(2, 2, key=PREFERRED)))) == 1
+        assert len(self.shapes(chain, workload(*self.parts(4)))) == 1
+        assert len(self.shapes(chain, workload(*(member(number) for number in range(4)), required=RACK))) == 1
+
+    def test_pods_of_no_part_are_a_shape_beside_them(self, chain: Chain) -> None:
+        """Also those that are equal to the others."""
+        pods = (*self.parts(2), member(7, cpus="16", labels={SUBGROUP: "driver"}))
+        assert [(one.part, len(one.pods)) for one in self.shapes(chain, workload(*pods))] == [("", 1), ("a", 2)]
+
+    def test_each_part_has_a_rack(self, chain: Chain) -> None:
+        """No rack takes both."""
+        job = workload(*self.parts(2, 2))
+        plan = racks.planned(chain, job, cluster(), request=het(*self.shapes(chain, job)))
+        first = plan.course.attempts[0].parts
+        assert len(first) == 2
+        assert all(one in (R1, R2, R3, R4) for one in first)
+        assert first[0] != first[1]
+
+    def test_parts_are_within_the_domain_of_all(self, chain: Chain) -> None:
+        """Three racks' worth of parts do not fit one zone of two; two do."""
+        two, three = workload(*self.parts(2, 2), required=ZONE), workload(*self.parts(2, 2, 2), required=ZONE)
+        plan = racks.planned(chain, two, cluster(used={"n0": 1}), request=het(*self.shapes(chain, two)))
+        assert set(plan.course.attempts[0].parts) == {R3, R4}
+        found = chain.plan(three, het(*self.shapes(chain, three)), cluster(), now=100.0)
+        assert isinstance(found, Wait)
+        assert "has required one zone for its 6 pods" in found.message
+
+    def test_full_racks_are_tried_after_those_with_room(self, chain: Chain) -> None:
+        """Each part waits for a rack of its own."""
+        job, used = workload(*self.parts(2, 2)), {f"n{number}": 16 for number in range(2, 8)}
+        plan = racks.planned(chain, job, cluster(used=used), request=het(*self.shapes(chain, job)))
+        assert R1 in plan.course.attempts[0].parts
+        assert all(len({*one.parts}) == 2 for one in plan.course.attempts)
+
+    def test_the_same_sets_are_found_again(self, chain: Chain) -> None:
+        """Whatever is free by then."""
+        job = workload(*self.parts(2, 2))
+        first = racks.planned(chain, job, cluster(), request=het(*self.shapes(chain, job)))
+        later = racks.planned(
+            chain, job, cluster(used={"n0": 16}), request=het(*self.shapes(chain, job)), previous=first.state
+        )
+        assert [one.parts for one in later.course.attempts] == [one.parts for one in first.course.attempts]
+
+    def test_segments_are_parts(self, chain: Chain) -> None:
+        """Of six equal pods two each in a rack."""
+        marks = {wishes.SEGMENT_SIZE: "2", wishes.SEGMENT_REQUIRED: RACK}
+        job = workload(*(member(number, cpus="16") for number in range(6)), **marks)
+        plan = racks.planned(chain, job, cluster(), request=het(*self.shapes(chain, job)))
+        assert len({*plan.course.attempts[0].parts}) == 3
+
+    def test_a_nested_part_is_within_the_one_around_it(self, chain: Chain) -> None:
+        """Workers in one zone, each of two groups of them in a rack; what is around them may be in another zone."""
+        pods = (*self.parts(2, 2), member(8, cpus="16", labels={SUBGROUP: "driver"}))
+        around = NamedPart(name="workers", annotations={REQUIRED: ZONE})
+        named = (around, NamedPart(name="a", parent="workers"), NamedPart(name="b", parent="workers"))
+        job = dataclasses.replace(workload(*pods), parts=named)
+        plan = racks.planned(chain, job, cluster(used={"n0": 1}), request=het(*self.shapes(chain, job)))
+        driver, *workers = plan.course.attempts[0].parts
+        assert set(workers) == {R3, R4}
+        assert driver > R3 | R4
+
+    def test_a_search_through_many_parts_ends(self, chain: Chain) -> None:
+        """A hundred parts on eight nodes find nothing, soon; another workload is placed meanwhile."""
+        marks = {wishes.SEGMENT_SIZE: "2", wishes.SEGMENT_REQUIRED: RACK}
+        job = workload(*(member(number, cpus="1") for number in range(200)), **marks)
+        began = time.monotonic()
+        assert isinstance(chain.plan(job, het(*self.shapes(chain, job)), cluster(), now=100.0), Wait)
+        assert time.monotonic() - began < 5
+        assert racks.planned(chain, racks.team(2, required=RACK), cluster()).course.attempts[0].nodes == R1

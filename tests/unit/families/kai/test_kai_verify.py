@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping
 
+import msgspec
 import pytest
 
 from slurm_bridge.hooks.base import Deny
@@ -70,3 +71,17 @@ def test_another_hook_that_fails_and_is_skipped_weakens_no_requirement(around: A
     broken = hook("broken", "skip", subset=lambda *_: {}["x"])
     plan = planned(racks.chain(around, broken), team(2, required=RACK), cluster())
     assert set(tried(plan)) == {"n0 n1", "n2 n3", "n4 n5", "n6 n7"}
+
+
+def test_a_member_that_is_made_anew_goes_to_its_own_part(chain: Chain) -> None:
+    """Also where equal pods of another part run."""
+    marks, labels = {REQUIRED: RACK}, {SUBGROUP: "a"}
+
+    def of(part: str, name: str, node: str) -> racks.Pod:
+        one = running(name, node)
+        return msgspec.structs.replace(one, metadata=msgspec.structs.replace(one.metadata, labels={SUBGROUP: part}))
+
+    job = racks.job(owned(member(0, marks=marks, labels=labels)), owned(member(1, marks=marks, labels={SUBGROUP: "b"})))
+    seen = cluster(running=[of("a", "old-a", "n2"), of("b", "old-b", "n4")])
+    assert denied(chain, job, "n3", "n5", seen=seen) == set()
+    assert denied(chain, job, "n5", "n3", seen=seen) == {"n3", "n5"}
