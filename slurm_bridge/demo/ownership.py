@@ -24,6 +24,7 @@ def candidates(pod: Manifest) -> tuple[str, ...]:
     group = marks.get(names.GROUP)
     named = [f"Group:{namespace}/{group}"] if group else []
     scheduling = (pod.get("spec") or {}).get("schedulingGroup") or {}
-    for name in (scheduling.get("podGroupName"), marks.get(names.LABEL_COSCHEDULING)):
+    keys = (names.LABEL_COSCHEDULING, names.ANNOTATION_KAI_GROUP)
+    for name in (scheduling.get("podGroupName"), *map(marks.get, keys)):
         named += [f"PodGroup:{namespace}/{name}"] if name else []
     return (metadata["uid"], *named, *makers)

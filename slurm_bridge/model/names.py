@@ -63,6 +63,15 @@ ANNOTATION_MINIMUM_NODES = JOB_PREFIX + "min-nodes"
 #: Written by users: the PodGroup of the coscheduling plugin that a pod belongs to.
 LABEL_COSCHEDULING = "scheduling.x-k8s.io/pod-group"
 
+#: Written by users, or by KAI's pod grouper: the PodGroup of KAI that a pod belongs to, and which part of it.
+ANNOTATION_KAI_GROUP = "pod-group-name"
+LABEL_KAI_SUBGROUP = "kai.scheduler/subgroup-name"
+
+#: Written by users: the levels of a topology on which pods are placed in one domain.
+ANNOTATION_KAI_TOPOLOGY = "kai.scheduler/topology"
+ANNOTATION_KAI_REQUIRED = "kai.scheduler/topology-required-placement"
+ANNOTATION_KAI_PREFERRED = "kai.scheduler/topology-preferred-placement"
+
 #: Written by the controllers on the pods that they make.
 ANNOTATION_COMPLETION_INDEX = "batch.kubernetes.io/job-completion-index"
 LABEL_JOBSET_NAME = "jobset.sigs.k8s.io/jobset-name"

@@ -9,14 +9,24 @@ from slurm_bridge.model.announcement import Announcements
 from slurm_bridge.model.kinds import Kind
 from slurm_bridge.model.workload import Root
 from slurm_bridge.workloads.kind_spec import Companion, KindSpec
-from slurm_bridge.workloads.kinds import coscheduling_podgroup, job, jobset, leaderworkerset, named_group, pod, podgroup
+from slurm_bridge.workloads.kinds import (
+    coscheduling_podgroup,
+    job,
+    jobset,
+    kai_podgroup,
+    leaderworkerset,
+    named_group,
+    pod,
+    podgroup,
+)
 
 #: The first that claims a pod has it. What groups pods on purpose comes before what merely makes them. Of what groups
-#: pods, objects of Kubernetes itself come first, then those of a plugin, then labels of our own. Of what makes pods,
-#: the larger comes first: a Job of a JobSet is a part of it. The last one claims every pod.
+#: pods, objects of Kubernetes itself come first, then those of a plugin and of another scheduler, then labels of our
+#: own. Of what makes pods, the larger comes first: a Job of a JobSet is a part of it. The last one claims every pod.
 KINDS: Final[tuple[KindSpec, ...]] = (
     podgroup.SPEC,
     coscheduling_podgroup.SPEC,
+    kai_podgroup.SPEC,
     named_group.SPEC,
     leaderworkerset.SPEC,
     jobset.SPEC,

@@ -98,7 +98,8 @@ def _of_leader_worker_set(uid: str, name: str, pod: Json) -> bool:
 
 def _of_pod_group(_: str, name: str, pod: Json) -> bool:
     built_in = pod["spec"].get("schedulingGroup", {}).get("podGroupName")
-    return name in {built_in, pod["metadata"].get("labels", {}).get(_COSCHEDULING)}
+    kai = pod["metadata"].get("annotations", {}).get("pod-group-name")
+    return name in {built_in, kai, pod["metadata"].get("labels", {}).get(_COSCHEDULING)}
 
 
 def _of_group(_: str, name: str, pod: Json) -> bool:

@@ -10,7 +10,7 @@ import yaml
 from localcluster.config import PROJECT
 from slurm_bridge.demo import work
 from tests import wait
-from tests.e2e import support_daemon, support_groups, support_servers, support_slots, support_world
+from tests.e2e import support_daemon, support_groups, support_kai, support_servers, support_slots, support_world
 from tests.e2e.support_kinds import Objects
 from tests.e2e.support_servers import Json
 from tests.e2e.support_world import World
@@ -57,6 +57,7 @@ EXPECTED = {
     "policy": Expected(shown={"Priority": "500", "Account": "research"}),
     "single-pod": Expected(shown={"JobName": "single-pod", "TimeLimit": "00:05:00"}),
     "statefulset": Expected(pods=(1, 1)),
+    "kai-podgroup": Expected(pods=(4,), nodes=2),
     "timelimit": Expected(shown={"TimeLimit": "00:05:00"}),
     "topology-preferred": Expected(pods=(4,), shown={"NumTasks": "4"}),
     "topology-required": Expected(pods=(4,), shown={"NumTasks": "4"}),
@@ -91,7 +92,7 @@ def world(
     name = support_daemon.fresh_name("examples")
     chosen = support_daemon.settings(cluster, name, scheduler_names=["slurm-bridge-scheduler"], **shipped())
     started = support_daemon.Daemon(work, chosen)
-    with support_world.ending(started, kube, slurm):
+    with support_kai.defined(kube), support_world.ending(started, kube, slurm):
         started.start()
         started.await_ready()
         yield World(kube=kube, slurm=slurm, daemon=started, namespace=NAMESPACE)

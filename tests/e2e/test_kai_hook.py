@@ -13,6 +13,7 @@ from tests.e2e import (
     support_families,
     support_farm,
     support_groups,
+    support_kai,
     support_kinds,
     support_servers,
     support_world,
@@ -77,8 +78,16 @@ def tree(farm: Farm) -> list[Json]:
 
 
 @pytest.fixture(scope="module")
-def world(open_world: OpenWorld, farm: Farm) -> World:
+def definition(kube: support_servers.Kubernetes) -> Iterator[None]:
+    """PodGroups of KAI are served."""
+    with support_kai.defined(kube):
+        yield
+
+
+@pytest.fixture(scope="module")
+def world(definition: None, open_world: OpenWorld, farm: Farm) -> World:
     """A daemon with the hook, which gives each set little time."""
+    assert definition is None
     return open_world("kai", hooks=kai(), attempts={"window_seconds": WINDOW}, defaults={"partition": farm.partition})
 
 
@@ -289,6 +298,50 @@ def test_segments_of_a_job_each_are_in_one_rack(world: World, farm: Farm) -> Non
             index = int(one["metadata"]["annotations"][names.ANNOTATION_COMPLETION_INDEX])
             nodes.setdefault(index // 2, set()).add(one["spec"]["nodeName"])
         assert sorted(map(sorted, nodes.values())) == [sorted(rack(farm, 2)), sorted(rack(farm, 3))]
+
+
+@contextlib.contextmanager
+def nested(world: World, name: str) -> Iterator[str]:
+    """A PodGroup of KAI: two subgroups in a rack each, both within one block, and a frontend anywhere."""
+    path = support_kai.PODGROUPS.format(world.namespace)
+    levels = {"workers": BLOCK, "a": RACK, "b": RACK}
+    subgroups = [
+        {
+            "name": part,
+            **({"parent": "workers"} if part in "ab" else {}),
+            **({"minMember": size} if size else {}),
+            **({"topologyConstraint": {"requiredTopologyLevel": levels[part]}} if part in levels else {}),
+        }
+        for part, size in {"front": 1, "workers": 0, "a": 2, "b": 2}.items()
+    ]
+    head = {"apiVersion": f"{support_kai.GROUP}/{support_kai.VERSION}", "kind": "PodGroup"}
+    world.kube.create(path, {**head, "metadata": {"name": name}, "spec": {"subGroups": subgroups}})
+    made = []
+    for pod, cpu in {"front-0": "4", **dict.fromkeys(("a-0", "a-1", "b-0", "b-1"), "6")}.items():
+        marks = {**support_world.FOREVER, names.ANNOTATION_KAI_GROUP: name}
+        containers = support_kinds.containers(cpu=cpu)
+        one = support_world.pod(f"{name}-{pod}", world.daemon.scheduler, annotations=marks, containers=containers)
+        one["metadata"]["labels"] = {SUBGROUP: pod.partition("-")[0]}
+        made.append(one)
+    world.create(*made)
+    try:
+        yield name
+    finally:
+        for one in made:
+            world.delete(one["metadata"]["name"])
+        world.kube.delete(f"{path}/{name}")
+        world.await_nothing_in_slurm(30)
+
+
+@pytest.mark.real
+def test_subgroups_within_another_are_in_racks_of_one_block(world: World, farm: Farm) -> None:
+    """Rack 3 has room for one, and is the fullest; but only the other block has room for both."""
+    with taken(world.slurm, farm, *rack(farm, 3), cpus=2), nested(world, "nested") as name:
+        members = support_groups.placed(world, name, 5, 2 * SECONDS)
+        nodes = nodes_by_part(members)
+        assert sorted(map(sorted, (nodes["a"], nodes["b"]))) == [sorted(rack(farm, 1)), sorted(rack(farm, 2))]
+        assert nodes["front"] <= {*rack(farm, 3)}
+        support_groups.together(world, members)
 
 
 def leaves(farm: Farm, slurm: support_servers.Slurm) -> str:

@@ -16,6 +16,7 @@ from slurm_bridge.kube import codec
 from slurm_bridge.model import budget, groups, kinds, meta, names, node, pod, services, storage
 from slurm_bridge.model.kinds import Kind
 from slurm_bridge.workloads import kind_table
+from slurm_bridge.workloads.kinds import kai_podgroup
 from tests.fuzz import generators, mutations, recorded_core, strangers
 from tests.fuzz.generators import Json
 from tests.fuzz.recorded_core import Mind
@@ -259,6 +260,7 @@ def _plain(dice: random.Random, name: str) -> Json:
 _KINDS: Mapping[str, Kind[Any]] = {
     "podgroup": kinds.PODGROUPS,
     "coscheduling": kinds.COSCHEDULING_PODGROUPS,
+    "kai": kai_podgroup.PODGROUPS,
     **{kind.plural: kind for kind in kind_table.WATCHED if kind.plural != "podgroups"},
     **{kind.plural: kind for kind in needs.KINDS.values() if kind is not kinds.PODS},
     "nodes": kinds.NODES,
@@ -267,5 +269,5 @@ _KINDS: Mapping[str, Kind[Any]] = {
 _MAKERS: Mapping[str, Callable[[random.Random, str], Json]] = {
     "pods": _pod,
     "nodes": _node,
-    **dict.fromkeys(("jobs", "jobsets", "leaderworkersets", "podgroup", "coscheduling"), _group),
+    **dict.fromkeys(("jobs", "jobsets", "leaderworkersets", "podgroup", "coscheduling", "kai"), _group),
 }

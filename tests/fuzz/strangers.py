@@ -14,6 +14,7 @@ from slurm_bridge.model import kinds, names
 from slurm_bridge.model.kinds import Kind
 from slurm_bridge.model.meta import Object
 from slurm_bridge.workloads import kind_table
+from slurm_bridge.workloads.kinds import kai_podgroup
 from tests.fuzz import generators
 from tests.fuzz.generators import Json
 
@@ -29,6 +30,7 @@ _KINDS: Mapping[str, Kind[Any]] = {
     "lws": kinds.LEADERWORKERSETS,
     "podgroup": kinds.PODGROUPS,
     "coscheduling": kinds.COSCHEDULING_PODGROUPS,
+    "kai": kai_podgroup.PODGROUPS,
     "setjob": kinds.JOBS,
     "replicaset": kinds.REPLICASETS,
 }
@@ -38,6 +40,7 @@ _SPECS: Mapping[str, Json] = {
     "lws": {"replicas": 2, "leaderWorkerTemplate": {"size": 2}},
     "podgroup": {"schedulingPolicy": {"gang": {"minCount": 2}}},
     "coscheduling": {"minMember": 2},
+    "kai": {"subGroups": [{"name": "a", "minMember": 1}, {"name": "b", "parent": "a"}]},
     "setjob": {"parallelism": 2},
     "replicaset": {},
 }
@@ -177,7 +180,7 @@ def _odd_labels(dice: random.Random) -> Json:
 def _belonging(dice: random.Random) -> Json:
     """The marks of one way to belong somewhere: as a controller leaves them, or with one word that is not true."""
     whose = dice.choice(NAMESPACES)
-    ways = ("jobset", "lws", "job", "coscheduling", "group", "owners", "alone")
+    ways = ("jobset", "lws", "job", "coscheduling", "kai", "group", "owners", "alone")
     way = dice.choice(ways)
     labels: Json = {}
     annotations: Json = {}
@@ -205,6 +208,9 @@ def _belonging(dice: random.Random) -> Json:
         }
     elif way == "coscheduling":
         labels = {names.LABEL_COSCHEDULING: generators.text(dice, "set")}
+    elif way == "kai":
+        labels = {names.LABEL_KAI_SUBGROUP: generators.text(dice, "a", "b")}
+        annotations = {names.ANNOTATION_KAI_GROUP: generators.text(dice, "set")}
     elif way == "group":
         where = labels if generators.chance(dice, 0.5) else annotations
         where |= {names.GROUP: generators.text(dice, "crew"), names.GROUP_SIZE: generators.text(dice, "1", "2", "3")}

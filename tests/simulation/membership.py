@@ -18,10 +18,12 @@ from slurm_bridge.model import kinds, names
 from slurm_bridge.sim.kube import resources
 from slurm_bridge.sim.kube.followers import Tail
 from slurm_bridge.sim.kube.store import Event, ObjectStore
+from slurm_bridge.workloads.kinds import kai_podgroup
 
 Manifest = Mapping[str, Any]
 
-_KINDS = (kinds.JOBS, kinds.JOBSETS, kinds.LEADERWORKERSETS, kinds.PODGROUPS, kinds.COSCHEDULING_PODGROUPS)
+_GROUPS = (kinds.PODGROUPS, kinds.COSCHEDULING_PODGROUPS, kai_podgroup.PODGROUPS)
+_KINDS = (kinds.JOBS, kinds.JOBSETS, kinds.LEADERWORKERSETS, *_GROUPS)
 _LWS, _JOBSET = "leaderworkerset.sigs.k8s.io/", "jobset.sigs.k8s.io/"
 
 #: What follows when a member is lost.
@@ -96,6 +98,7 @@ def group_of(pod: Manifest, objects: Objects) -> str:
     for kind, name in (
         (kinds.PODGROUPS, built_in),
         (kinds.COSCHEDULING_PODGROUPS, marks.get(names.LABEL_COSCHEDULING)),
+        (kai_podgroup.PODGROUPS, annotations(pod).get(names.ANNOTATION_KAI_GROUP)),
     ):
         if name:
             found = objects.named(kind, namespace, name)
@@ -157,13 +160,13 @@ def rules_of(pod: Manifest, objects: Objects) -> Rules:
     """The rules of the group that this pod is in, as they are now."""
     namespace, marks = pod["metadata"]["namespace"], labels(pod)
     built_in = (pod["spec"].get("schedulingGroup") or {}).get("podGroupName")
-    if built_in:
-        found = objects.named(kinds.PODGROUPS, namespace, built_in)
-        return _of_object(found, "schedulingPolicy", "gang", "minCount")
-    coscheduling = marks.get(names.LABEL_COSCHEDULING)
-    if coscheduling:
-        found = objects.named(kinds.COSCHEDULING_PODGROUPS, namespace, coscheduling)
-        return _of_object(found, "minMember")
+    for kind, name, path in (
+        (kinds.PODGROUPS, built_in, ("schedulingPolicy", "gang", "minCount")),
+        (kinds.COSCHEDULING_PODGROUPS, marks.get(names.LABEL_COSCHEDULING), ("minMember",)),
+        (kai_podgroup.PODGROUPS, annotations(pod).get(names.ANNOTATION_KAI_GROUP), ("subGroups",)),
+    ):
+        if name:
+            return _of_object(objects.named(kind, namespace, name), *path)
     if marks.get(names.GROUP):
         return Rules(minimum=int(marks[names.GROUP_SIZE]), lost=_lost(pod))
     if _of_lws(pod, objects):
@@ -180,7 +183,8 @@ def _of_object(found: Manifest | None, *path: str) -> Rules:
     value: Any = found["spec"]
     for part in path:
         value = value[part]
-    return Rules(minimum=int(value), lost=_lost(found))
+    least = sum(one["minMember"] for one in value) if isinstance(value, list) else int(value)
+    return Rules(minimum=least, lost=_lost(found))
 
 
 def _lost(speaker: Manifest, usual: str = KEEP) -> str:

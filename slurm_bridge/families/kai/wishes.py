@@ -20,9 +20,9 @@ from slurm_bridge.model import names, texts
 from slurm_bridge.model.pod import Pod
 from slurm_bridge.model.workload import Workload
 
-TOPOLOGY = "kai.scheduler/topology"
-REQUIRED = TOPOLOGY + "-required-placement"
-PREFERRED = TOPOLOGY + "-preferred-placement"
+TOPOLOGY = names.ANNOTATION_KAI_TOPOLOGY
+REQUIRED = names.ANNOTATION_KAI_REQUIRED
+PREFERRED = names.ANNOTATION_KAI_PREFERRED
 SEGMENT_SIZE = "kai.scheduler/segment-size"
 SEGMENT_REQUIRED = "kai.scheduler/segment-topology-required-placement"
 SEGMENT_PREFERRED = "kai.scheduler/segment-topology-preferred-placement"
@@ -42,7 +42,7 @@ _DIGITS = 9
 _LEADER, _WORKERS = "leader", "workers"
 
 #: A label of pods: the part of their workload that they are.
-SUBGROUP = "kai.scheduler/subgroup-name"
+SUBGROUP = names.LABEL_KAI_SUBGROUP
 
 #: The part of a pod that is of none, as KAI calls it.
 DEFAULT = "default"

@@ -202,6 +202,7 @@ def test_only_what_is_needed_is_watched(world: pocket.PocketWorld, path: pathlib
         "/apis/leaderworkerset.x-k8s.io/v1/leaderworkersets",
         "/apis/scheduling.k8s.io/v1alpha2/podgroups",
         "/apis/scheduling.k8s.io/v1alpha2/workloads",
+        "/apis/scheduling.run.ai/v2alpha2/podgroups",
         "/apis/scheduling.x-k8s.io/v1alpha1/podgroups",
     }
     assert sum(target.startswith("/api/v1/pods?") for target in asked) == 3

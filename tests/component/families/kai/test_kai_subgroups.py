@@ -4,8 +4,10 @@ import pathlib
 from collections.abc import Iterable, Mapping
 
 from slurm_bridge.model import names
+from slurm_bridge.workloads.kinds import kai_podgroup
 from tests.component.families.kai.test_kai_windows import NODES, RACKS, bridge_of, free, living, where
 from tests.component.scheduler.whole_core import Bridge
+from tests.simulation.world import NAMESPACE
 from tests.unit.families.kai.racks import REQUIRED, SUBGROUP
 
 
@@ -64,3 +66,31 @@ def test_a_member_that_is_made_anew_comes_to_its_own_subgroup(tmp_path: pathlib.
     bridge.pod("b-2", labels=labels, annotations={REQUIRED: "rack"}, cpu="1")
     bridge.until(lambda: bridge.node_of("b-2"), seconds=60)
     assert bridge.node_of("b-2") in nodes["b"]
+
+
+def test_subgroups_of_a_podgroup_of_kai_start_in_racks_of_their_own(tmp_path: pathlib.Path) -> None:
+    """The object says so, and its pods say only which subgroup they are."""
+    bridge = bridge_of(tmp_path, ())
+    required = {"requiredTopologyLevel": "rack"}
+    spec = {"subGroups": [{"name": part, "minMember": 2, "topologyConstraint": required} for part in "ab"]}
+    metadata = {"name": "g", "namespace": NAMESPACE}
+    bridge.kube.create(kai_podgroup.PODGROUPS, {"metadata": metadata, "spec": spec})
+    found = {part: [f"{part}-{number}" for number in range(2)] for part in "ab"}
+    for part, pods in found.items():
+        for name in pods:
+            labels, annotations = {SUBGROUP: part}, {names.ANNOTATION_KAI_GROUP: "g"}
+            bridge.pod(name, labels=labels, annotations=annotations, cpu="4")
+    nodes = placed(bridge, found)
+    assert all(one in map(set, RACKS.values()) for one in nodes.values())
+    assert not nodes["a"] & nodes["b"]
+
+
+def test_parts_that_nobody_can_count_harm_no_other_pod(tmp_path: pathlib.Path) -> None:
+    """A group of too many segments is refused, and a neighbour starts."""
+    bridge = bridge_of(tmp_path, ())
+    marks = {"kai.scheduler/segment-size": "9" * 400, "kai.scheduler/segment-topology-required-placement": "rack"}
+    found = parts(bridge, 2, 2, **marks)
+    bridge.pod("neighbour")
+    bridge.until(lambda: bridge.node_of("neighbour"))
+    bridge.run(2)
+    assert bridge.condition(found["a"][0])[0] == "InvalidTopology"
