@@ -158,7 +158,7 @@ class Chooser:
 
         @functools.cache
         def domains(number: int, around: Nodes) -> Sequence[Choice]:
-            found = self._domains(parts[number], self._of(parts[number]), around, every=False)
+            found = self._domains(parts[number], self._of(parts[number]), around, every=False, few=False)
             return found if whole else [one for one in found if one.roomy]
 
         def of(number: int, around: Choice | None) -> Sequence[Choice]:
@@ -195,19 +195,23 @@ class Chooser:
                 places=(outer.places[0], *one.places),
             )
 
-    def _domains(self, wish: Wish, tasks: Sequence[Task], nodes: Nodes, *, every: bool) -> list[Choice]:
-        """The domains of one wish, best first."""
+    def _domains(
+        self, wish: Wish, tasks: Sequence[Task], nodes: Nodes, *, every: bool, few: bool = True
+    ) -> list[Choice]:
+        """The domains of one wish, best first. `every`: whatever is free; `few`: as many as are tried one by one."""
         topology, required = self._topology(wish), wish.constraint.required
         top = topology.depth(required) if required else 0
         roomy = [one for one in self._ask(wish, tasks, nodes, whole=False).sets if _is_set(one, required)]
-        fitting = roomy if every else _first_of_each(roomy, top, self._most)
+        fitting = roomy if every or not few else _first_of_each(roomy, top, self._most)
         chosen = [_choice(wish, one, roomy=True) for one in fitting]
         if required or every:
             known = {one.domain for one in roomy}
             large = self._ask(wish, tasks, nodes, whole=True).sets
             others = (one for one in large if _is_set(one, required) and one.domain not in known)
             full = (one for one in others if every or len(one.domain) == top)
-            chosen += [_choice(wish, one, roomy=False) for one in itertools.islice(full, None if every else MOST)]
+            chosen += [
+                _choice(wish, one, roomy=False) for one in itertools.islice(full, None if every or not few else MOST)
+            ]
         return chosen if required else [*chosen, Choice(nodes=nodes, name="", roomy=True)]
 
     def _ask(self, wish: Wish, tasks: Sequence[Task], nodes: Nodes, *, whole: bool) -> Found:

@@ -1,8 +1,7 @@
 """What is asked of the arithmetic for a workload: its tasks, and where others of it run."""
 
 import collections
-import functools
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 
 import numpy as np
 
@@ -25,7 +24,7 @@ def asked(seen: ClusterSnapshot, ask: Ask, pods: Sequence[Pod]) -> PlacementQuer
     return PlacementQuery(
         job=TaskOwner(namespace=root.namespace, name=root.name),
         tasks=_tasks(ask, pods),
-        active=functools.partial(active, seen.columns, ask.workload),
+        active=active(seen.columns, ask.workload),
         components=len(ask.shapes) > 1,
         apart=seen.heterogeneous and len(ask.shapes) > 1,
     )
@@ -66,17 +65,23 @@ def _tasks(ask: Ask, pods: Sequence[Pod]) -> tuple[Task, ...]:
     return tuple(found)
 
 
-def active(columns: NodeColumns, workload: Workload, wish: Wish) -> Nodes:
-    """The nodes where pods of the same makers run that the wish is about: a member made anew goes to the others."""
+def active(columns: NodeColumns, workload: Workload) -> Callable[[Wish], Nodes]:
+    """The nodes where pods of the same makers run that a wish is about: a member made anew goes to the others."""
     makers = {maker for pod in workload.pods if (maker := _maker(pod))} if workload.gang is not None else set()
     if not makers:
-        return frozenset()
-    pods, mine = columns.pods, {pod.uid for pod in wish.pods}
+        return lambda _wish: frozenset()
+    pods = columns.pods
     living = pods.attribute("kai maker", lambda pod: "" if pod.terminal else _maker(pod))
-    here = np.flatnonzero(living.among(makers) & pods.present).tolist()
-    if wish.within is not None:
-        here = [row for row in here if (pod := pods.pods[row]) and (pod.uid in mine or wish.means(pod))]
-    return frozenset(columns.names[pods.node_rows[here]].tolist())
+    here: list[int] = np.flatnonzero(living.among(makers) & pods.present).tolist()
+
+    def about(wish: Wish) -> Nodes:
+        rows = here
+        if rows and wish.within is not None:
+            mine = {pod.uid for pod in wish.pods}
+            rows = [row for row in rows if (pod := pods.pods[row]) and (pod.uid in mine or wish.means(pod))]
+        return frozenset(columns.names[pods.node_rows[rows]].tolist())
+
+    return about
 
 
 def _maker(pod: Pod) -> str:

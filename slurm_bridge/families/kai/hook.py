@@ -110,10 +110,10 @@ class Kai:
         required = self._wishes(workload).required
         if not required:
             return GO
-        trees = self._trees(session).free
+        trees, active_of = self._trees(session).free, demands.active(session.columns, workload)
         wrong: dict[str, str] = {}
         for wish in required:
-            active = demands.active(session.columns, workload, wish)
+            active = active_of(wish)
             tree = trees[wish.constraint.topology or ""]
             depth = tree.topology.depth(wish.constraint.required or "")
             names = [name for pod in wish.pods if (name := nodes.get(pod.uid)) is not None]

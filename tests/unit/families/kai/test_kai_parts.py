@@ -254,3 +254,11 @@ class TestEqualParts:
         assert isinstance(chain.plan(job, het(*self.shapes(chain, job)), cluster(), now=100.0), Wait)
         assert time.monotonic() - began < 5
         assert racks.planned(chain, racks.team(2, required=RACK), cluster()).course.attempts[0].nodes == R1
+
+    def test_more_parts_than_sets_that_are_tried_have_a_rack_each(self, chain: Chain) -> None:
+        """Of one set at most ten are tried; of racks for parts all are looked at, and soon."""
+        places = {f"m{number}": (f"z{number // 100}", f"r{number // 2}") for number in range(400)}
+        marks = {wishes.SEGMENT_SIZE: "2", wishes.SEGMENT_REQUIRED: RACK}
+        job = workload(*(member(number, cpus="16") for number in range(240)), **marks)
+        plan = racks.planned(chain, job, cluster(places), request=het(*self.shapes(chain, job)))
+        assert len({*plan.course.attempts[0].parts}) == 120
