@@ -45,7 +45,7 @@ def defined(kube: support_servers.Kubernetes) -> Iterator[None]:
     with contextlib.ExitStack() as stack:
         if kube.find(path) is None:
             kube.create(_DEFINITIONS, _DEFINITION)
-            stack.callback(kube.delete, path)
+            stack.callback(_withdraw, kube, path)
         for kind, plural, fields in (
             ("ClusterRole", "clusterroles", {"rules": [rule]}),
             ("ClusterRoleBinding", "clusterrolebindings", {"roleRef": role, "subjects": [daemon]}),
@@ -53,8 +53,14 @@ def defined(kube: support_servers.Kubernetes) -> Iterator[None]:
             head = {"apiVersion": "rbac.authorization.k8s.io/v1", "kind": kind, "metadata": {"name": name}}
             kube.create(f"{_RIGHTS}/{plural}", {**head, **fields})
             stack.callback(kube.delete, f"{_RIGHTS}/{plural}/{name}")
-        wait.until(lambda: _is_served(kube), "PodGroups of KAI", 30)
+        wait.until(lambda: _is_served(kube), "PodGroups of KAI", 90)
         yield
+
+
+def _withdraw(kube: support_servers.Kubernetes, path: str) -> None:
+    """Until it is gone: one that is created meanwhile would go with it."""
+    kube.delete(path)
+    wait.until(lambda: kube.find(path) is None, "end of the definition", 60)
 
 
 def _is_served(kube: support_servers.Kubernetes) -> bool:

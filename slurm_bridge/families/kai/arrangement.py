@@ -78,6 +78,10 @@ class NodesLeft:
             taken += mine
         return taken
 
+    def names(self, rows: Sequence[int]) -> frozenset[str]:
+        """What these nodes are called."""
+        return self._stock.members.at(np.array(rows, np.intp))
+
     def give_back(self, rows: Sequence[int]) -> None:
         """They are free again."""
         self._taken[rows] = False
@@ -144,6 +148,33 @@ class Arrangements(Generic[D]):
                 self._chosen.pop()
                 self._left.give_back(rows)
             skipped += 1
+
+
+def disjoint(
+    wanted: Sequence[tuple[frozenset[str], Sequence[ComponentTasks]]], left: NodesLeft
+) -> list[frozenset[str]] | None:
+    """A share of its domain for each component, such that all fit; None where they do not fit at once.
+
+    Each gets the nodes that it takes. Of nodes that are left over the smallest domain has them, in which components
+    share evenly.
+    """
+    taken: list[frozenset[str]] = []
+    for nodes, tasks in wanted:
+        rows = left.take(tasks, nodes)
+        if rows is None:
+            return None
+        taken.append(left.names(rows))
+    gone, shares = frozenset[str]().union(*taken), [*taken]
+    by_domain: dict[frozenset[str], list[int]] = {}
+    for place, (nodes, tasks) in enumerate(wanted):
+        if tasks:
+            by_domain.setdefault(nodes, []).append(place)
+    for nodes, places in sorted(by_domain.items(), key=lambda pair: len(pair[0])):
+        over = sorted(nodes - gone)
+        gone |= nodes
+        for turn, place in enumerate(places):
+            shares[place] |= frozenset(over[turn :: len(places)])
+    return shares
 
 
 def _twin(parts: Sequence[PlacedPart], number: int) -> int | None:

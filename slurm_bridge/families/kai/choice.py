@@ -14,7 +14,7 @@ import functools
 import itertools
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
-from slurm_bridge.families.kai import memo
+from slurm_bridge.families.kai import arrangement, memo
 from slurm_bridge.families.kai.arrangement import Arrangements, ComponentTasks, NodesLeft, PlacedPart
 from slurm_bridge.families.kai.memo import Way
 from slurm_bridge.families.kai.nodesets import DomainCandidate, Found, NodeSetQuestion, node_sets
@@ -111,7 +111,7 @@ class Chooser:
             elif not way.apart:
                 found += [together(outer)[key] for key in inner if key in together(outer)]
             elif chosen := _found_again(wished.parts, outers[outer], inner, domains):
-                found.append(self._way(wished.parts, outers[outer], chosen))
+                found.append(self._way(wished, outers[outer], chosen))
         return tuple(found)
 
     def found(self, wish: Wish, nodes: Nodes) -> Found:
@@ -135,13 +135,13 @@ class Chooser:
 
     def _apart(self, wished: Wishes, outer: Choice) -> Iterator[Choice]:
         """A set for each part: those with room now, best first; then those that are large enough."""
-        parts, found = wished.parts, set[tuple[Place, ...]]()
-        for whole in (False, True) if any(one.constraint.required for one in parts) else (False,):
+        found = set[tuple[Place, ...]]()
+        for whole in (False, True) if any(one.constraint.required for one in wished.parts) else (False,):
             for way in itertools.islice(self._arranged(wished, outer, whole=whole), MOST):
                 places = tuple(one.places[0] for one in way)
                 if places not in found:
                     found.add(places)
-                    yield self._way(parts, outer, way, roomy=not whole)
+                    yield self._way(wished, outer, way, roomy=not whole)
 
     def _arranged(self, wished: Wishes, outer: Choice, *, whole: bool) -> Iterator[tuple[Choice, ...]]:
         parts, rest = wished.parts, ComponentsOf(self._tasks, wished.innermost)
@@ -169,16 +169,35 @@ class Chooser:
         every = Arrangements([*placed, others], left, of, lambda one: one.nodes)
         return (way[: len(parts)] for way in every)
 
-    def _way(self, parts: Sequence[Wish], outer: Choice, chosen: Sequence[Choice], *, roomy: bool = True) -> Choice:
+    def _way(self, wished: Wishes, outer: Choice, chosen: Sequence[Choice], *, roomy: bool = True) -> Choice:
+        parts = wished.parts
         own = {pod.uid for part in parts for pod in part.pods}
         others = any(task.uid not in own for task in self._tasks)
         return Choice(
             nodes=outer.nodes if others else frozenset().union(*(one.nodes for one in chosen)),
             name=_joined(outer.name, "+".join(one.name for one in chosen)),
             roomy=roomy and outer.roomy and all(one.roomy for one in chosen),
-            parts=tuple((part.part, one.nodes) for part, one in zip(parts, chosen, strict=True)),
+            parts=self._offered(wished, outer, chosen),
             places=(outer.places[0], *(one.places[0] for one in chosen)),
         )
+
+    def _offered(self, wished: Wishes, outer: Choice, chosen: Sequence[Choice]) -> tuple[tuple[str, Nodes], ...]:
+        """The nodes for each part and for the pods in none ("").
+
+        No two get the same node: Slurm chooses for each component by itself, and may always choose what another needs.
+        """
+        tasks = ComponentsOf(self._tasks, wished.innermost)
+        domains = [
+            *((one.part, choice.nodes) for one, choice in zip(wished.parts, chosen, strict=True)),
+            ("", outer.nodes),
+        ]
+        wanted = [(nodes, tasks.of(name or None)) for name, nodes in domains]
+        for trees in (self._trees.free, self._trees.whole):
+            left = NodesLeft(trees[wished.parts[0].constraint.topology or ""].stock)
+            shared = arrangement.disjoint(wanted, left)
+            if shared is not None:
+                return tuple((name, nodes) for (name, _), nodes in zip(domains, shared, strict=True))
+        return tuple(domains)
 
     def _together(self, parts: Sequence[Wish], outer: Choice, *, every: bool) -> Iterator[Choice]:
         """One set for all pods that meets the wishes of all parts; they have to be about one topology."""

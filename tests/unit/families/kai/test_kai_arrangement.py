@@ -6,6 +6,7 @@ from collections.abc import Iterator, Sequence
 from hypothesis import given
 from hypothesis import strategies as st
 
+from slurm_bridge.families.kai import arrangement
 from slurm_bridge.families.kai.arrangement import Arrangements, ComponentTasks, NodesLeft, PlacedPart
 from slurm_bridge.families.kai.stock import StockNode, StockNodes
 
@@ -100,3 +101,14 @@ def test_the_search_ends() -> None:
     rooms = {f"m{number}": 1 + number % 2 for number in range(40)}
     parts = [part(1, 1 + number % 2, alike=number) for number in range(60)]
     assert [*ways(parts, *racks, rooms=rooms)] == []
+
+
+def test_components_are_offered_no_node_twice() -> None:
+    """Each what it takes; of the rest the smallest domain has it, and those in one domain share it evenly."""
+    small, large = ComponentTasks(amounts={"cpu": 4}, count=1), ComponentTasks(amounts={"cpu": 4}, count=2)
+    rack = frozenset({"n0", "n1", "n2", "n3"})
+    found = arrangement.disjoint([(rack, [small]), (rack, [small]), (rack | R3, [large])], left(ROOMS))
+    assert found is not None
+    assert not any(one & two for one, two in itertools.combinations(found, 2))
+    assert frozenset().union(*found) == rack | R3
+    assert arrangement.disjoint([(R1, [large]), (R1, [small])], left(ROOMS)) is None
