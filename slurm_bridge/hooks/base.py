@@ -1,6 +1,6 @@
 """The phases of the chain, what a hook is asked with, and the frozen record that each phase returns.
 
-    admit ─► order ─► capacity ─► sample ─► filter ─► score ─► subset ─► express ─► commit      (before Slurm is asked)
+    admit ─► order ─► capacity ─► sample ─► filter ─► express ─► score ─► subset ─► commit      (before Slurm is asked)
     verify                                                             (after Slurm allocated, before pods are bound)
 
 The methods themselves are in `hooks.phases`. Nodes are Kubernetes' names throughout.
@@ -36,9 +36,9 @@ class HookPhase(enum.StrEnum):
     CAPACITY = "capacity"
     SAMPLE = "sample"
     FILTER = "filter"
+    EXPRESS = "express"
     SCORE = "score"
     SUBSET = "subset"
-    EXPRESS = "express"
     COMMIT = "commit"
     VERIFY = "verify"
 
@@ -75,7 +75,8 @@ class Ask:
 
     `hints` are the annotations that speak to hooks, not to Slurm. `shapes` are its pods by what they ask of a node;
     with fewer than two all ask the same: a look at the first pod counts for all, except for their volumes.
-    `demands` are fields of the pods that some hook has to honour.
+    `demands` are fields of the pods that some hook has to honour. `members` are all pods of a workload of which the ask
+    is about one shape only.
     """
 
     workload: Workload
@@ -84,6 +85,12 @@ class Ask:
     hints: Mapping[str, str] = dataclasses.field(default_factory=dict)
     shapes: tuple[Shape, ...] = ()
     demands: tuple[FeatureDemand, ...] = ()
+    members: tuple[Pod, ...] = ()
+
+    @property
+    def every_pod(self) -> tuple[Pod, ...]:
+        """All pods of the workload, also where the ask is about one shape."""
+        return self.members or self.workload.pods
 
     def value(self, field: str) -> Value | None:
         """Where a field of the request comes from; None when it is not set."""

@@ -71,9 +71,9 @@ SHAPES: Mapping[HookPhase, PhaseShape] = {
     HookPhase.CAPACITY: PhaseShape(2, (base.Admit, Wait, Reject)),
     HookPhase.SAMPLE: PhaseShape(3, (base.Sample, Wait), alone=True),
     HookPhase.FILTER: PhaseShape(3, (base.Denied, Wait)),
+    HookPhase.EXPRESS: PhaseShape(2, (base.Fields,)),
     HookPhase.SCORE: PhaseShape(3, (base.Scores,)),
     HookPhase.SUBSET: PhaseShape(4, (base.Subsets,)),
-    HookPhase.EXPRESS: PhaseShape(2, (base.Fields,)),
     HookPhase.COMMIT: PhaseShape(2, (base.Admit, Wait, Reject)),
     HookPhase.VERIFY: PhaseShape(3, (base.Admit, base.Deny, Wait, Reject)),
 }

@@ -1,10 +1,11 @@
 """The chain: from a translated workload to a plan, or to the reason why there is none.
 
-1 admit    may it be submitted at all          6 subset   which groups of nodes, one after the other
-2 capacity is there room where it draws from   7 express  which fields of the request come from hooks
+1 admit    may it be submitted at all          6 score    how good the others are
+2 capacity is there room where it draws from   7 subset   which groups of nodes, one after the other
 3 sample   which nodes are looked at           8 settle   the request as Slurm can take it
 4 filter   which of them cannot take it        9 attempt  which candidates now, and for how long
-5 score    how good the others are            10 emit     Slurm's node fields
+5 express  which fields of the request come   10 emit     Slurm's node fields
+           from hooks
 
 Between 1 and 2 it waits if no hook honours what its pods ask of their place (`honoured_demands`).
 Where the pods of a workload differ, 3 and 4 are asked for each kind of them, and everything else for all together.
@@ -230,17 +231,24 @@ class Chain:
         session.pass_gate(HookPhase.ADMIT, ask)
         ignored = session.pass_demands(ask)
         session.pass_gate(HookPhase.CAPACITY, ask)
-        found = usable_nodes.filter_nodes(session, ask, avoid)
-        if obstacle := usable_nodes.nowhere(session, found):
-            raise Stopped(obstacle)
-        eligible = usable_nodes.union(found)
-        rated = session.rate_nodes(ask, eligible)
-        sets = session.subset_nodes(ask, ask.workload.pods, eligible)
-        settled = self._settle(session.express(ask), translated, session.snapshot, found)
+        found = self._filtered(session, ask, avoid)
+        expressed = session.express(ask)
+        rated, sets = self._divided(session, expressed, found)
+        settled = self._settle(expressed, translated, session.snapshot, found)
+        if session.partial and (not sets or settled.request.components or any(one.required for one in sets)):
+            # Required sets are looked for among all nodes, and a job that cannot be told of others later gets all:
+            # within each set, what was sampled still comes first.
+            session.look_at_all()
+            found = self._filtered(session, ask, avoid)
+            rated, sets = self._divided(session, expressed, found)
+            settled = self._settle(expressed, translated, session.snapshot, found)
+        found = usable_nodes.large_enough(session.snapshot, settled, found)
         reached = usable_nodes.find_usable_nodes(session, settled.request, found, self._emitter, settled.told)
         if isinstance(reached, Wait):
             raise Stopped(reached)
         within = usable_nodes.within(sets, reached)
+        if sets and not within and not any(one.required for one in sets):
+            within = [base.NodeSet(nodes=reached.every)]
         if not within:
             # In the workload's own words; sets and domains are nothing that its user knows of.
             wanted = f": {'; '.join(session.wanted)}" if session.wanted else ""
@@ -255,9 +263,26 @@ class Chain:
         planned = self._emit(session, settled, reached, state, course)
         return dataclasses.replace(planned, ignored=ignored) if ignored else planned
 
+    def _filtered(self, session: Session, ask: Ask, avoid: Avoid) -> tuple[FilterResult, ...]:
+        found = usable_nodes.filter_nodes(session, ask, avoid)
+        if obstacle := usable_nodes.nowhere(session, found):
+            raise Stopped(obstacle)
+        return found
+
+    def _divided(
+        self, session: Session, ask: Ask, found: Sequence[FilterResult]
+    ) -> tuple[base.Scores, tuple[base.NodeSet, ...]]:
+        """The scores, and the sets of nodes to try: of nodes that the partitions of the request have."""
+        eligible = usable_nodes.union(found)
+        # Where there is none it is said later, and why.
+        eligible = self._emitter.reach(ask.request, session.snapshot, eligible) or eligible
+        rated = session.rate_nodes(ask, eligible)
+        return rated, session.subset_nodes(ask, ask.workload.pods, eligible)
+
     def _settle(
         self, ask: Ask, translated: Translated, snapshot: ClusterSnapshot, found: Sequence[FilterResult]
     ) -> Translated:
+        """The request as Slurm can take it."""
         rank = self._rank(ask.workload) if self._emits == "nice" else None
         request = ask.request
         if rank is not None and rank.nice is not None:

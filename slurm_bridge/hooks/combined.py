@@ -123,6 +123,12 @@ def layer(outer: NodeSet, answer: Subsets) -> tuple[NodeSet, ...]:
     return (*found, outer) if widens and all(one.nodes != outer.nodes for one in found) else found
 
 
+def leaves_out(before: Sequence[NodeSet], divided: Sequence[NodeSet], nodes: Nodes) -> bool:
+    """Sets of which none was required, and not all nodes, have become none, or sets that are never left."""
+    preferred = not any(one.required or len(one.nodes) == len(nodes) for one in before)
+    return preferred and bool(before) and (not divided or any(one.required for one in divided))
+
+
 def _within(outer: NodeSet, inner: NodeSet) -> NodeSet:
     # Identity first: the last set is often all there is, which may be thousands.
     nodes = outer.nodes if inner.nodes is outer.nodes else outer.nodes & inner.nodes

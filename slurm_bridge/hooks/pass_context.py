@@ -83,6 +83,7 @@ class Pass:
         "retry_after",
         "shifting",
         "wanted",
+        "whole",
     )
 
     def __init__(
@@ -111,8 +112,9 @@ class Pass:
         self.matrices: dict[str, Matrix] = {}
         #: The pod that the next lines are about, "" for the whole workload.
         self.members = ""
-        #: Some nodes are not looked at, and when others would be.
+        #: Some nodes are not looked at, and when others would be; `whole`: all are, whatever hooks sample.
         self.partial = False
+        self.whole = False
         self.retry_after: float | None = None
         #: What hooks want to be told of their sets next time, what the sets are about for the user, and whether they
         #: depend on what runs.

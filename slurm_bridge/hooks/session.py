@@ -15,6 +15,9 @@ from slurm_bridge.model.workload import Workload
 #: Why a node that no hook looked at is not among those that are left.
 NOT_SAMPLED = "node(s) were not sampled in this attempt"
 
+#: So many sets within preferred ones are tried where a later hook leaves its own sets to no other nodes.
+MOST_PREFERRED = 4
+
 #: After how many seconds a workload whose hook failed is tried again.
 RETRY_SECONDS = 60.0
 
@@ -55,7 +58,7 @@ class Session(Pass):
 
     def sample_nodes(self, ask: Ask, nodes: Nodes) -> Nodes:
         """The nodes that are looked at in this pass."""
-        for hook in self._layers.by_phase[HookPhase.SAMPLE]:
+        for hook in self._layers.by_phase[HookPhase.SAMPLE] if not self.whole else ():
             answer = self._ask(hook, HookPhase.SAMPLE, ask, nodes)
             if answer is not None:
                 sampled = nodes if answer.value.nodes is nodes else self._both(nodes, answer.value.nodes)
@@ -65,6 +68,14 @@ class Session(Pass):
                     self.denied.append(Denied(nodes=Outside(nodes, sampled, NOT_SAMPLED)))
                 nodes = sampled
         return nodes
+
+    def look_at_all(self) -> None:
+        """Begin again with all nodes, in place of a sample of them."""
+        self.whole, self.partial, self.retry_after = True, False, None
+        self.denied.clear()
+        self.wanted.clear()
+        self.memos.clear()
+        self._line("chain", HookPhase.SAMPLE, "a set of nodes is required: all nodes are looked at", Audience.OPERATOR)
 
     def _both(self, nodes: Nodes, others: Nodes) -> Nodes:
         """By way of the columns, so that equal samples are one set: much is remembered by it."""
@@ -111,8 +122,11 @@ class Session(Pass):
             divided = self._divide(hook, ask, tasks, sets)
             if divided is None:
                 skipped = True
-            else:
-                sets = divided
+                continue
+            if combined.leaves_out(sets, divided, nodes):
+                # What was only preferred must not keep it from all other nodes.
+                divided = (*divided[:MOST_PREFERRED], *(self._divide(hook, ask, tasks, (whole,)) or ()))
+            sets = divided
         return (whole,) if skipped and sets and not any(one.required for one in sets) else sets
 
     def express(self, ask: Ask) -> Ask:

@@ -11,13 +11,17 @@ import functools
 import operator
 from collections.abc import Iterable, Mapping, Sequence
 
+from slurm_bridge.cluster.snapshot import ClusterSnapshot
 from slurm_bridge.hooks import explain
 from slurm_bridge.hooks.base import Ask, Denied, Nodes, NodeSet
 from slurm_bridge.hooks.emitter import Emitter
 from slurm_bridge.hooks.session import Session
 from slurm_bridge.model.job import JobRequest
 from slurm_bridge.model.verdict import Wait
-from slurm_bridge.translate.shapes import Shape
+from slurm_bridge.translate import layout, shapes
+from slurm_bridge.translate.layout import LayoutTerms
+from slurm_bridge.translate.shapes import Form, Shape
+from slurm_bridge.translate.translator import Translated
 
 #: A message that names more pods, or more kinds of them, is too long to help.
 MOST_NAMES = 3
@@ -58,7 +62,7 @@ def union(found: Sequence[FilterResult]) -> Nodes:
 def of(ask: Ask, shape: Shape) -> Ask:
     """The question about the pods of one shape only; the request stays that of all."""
     workload = dataclasses.replace(ask.workload, pods=shape.pods)
-    return dataclasses.replace(ask, workload=workload, shapes=(shape,))
+    return dataclasses.replace(ask, workload=workload, shapes=(shape,), members=ask.every_pod)
 
 
 def members(shape: Shape, total: int) -> str:
@@ -134,6 +138,26 @@ def find_usable_nodes(
     return reached if reached.suits(reached.every) else _too_few(session, inside, least)
 
 
+def large_enough(
+    snapshot: ClusterSnapshot, settled: Translated, found: Sequence[FilterResult]
+) -> Sequence[FilterResult]:
+    """Where all pods are asked for on one node together: without the nodes on which they never fit."""
+    if settled.form is not Form.SUM:
+        return found
+    needs, terms = shapes.total(settled.shapes), LayoutTerms(node_memory_mib=settled.node_memory_mib)
+    fits = {
+        snapshot.by_slurm.get(name) for name, node in snapshot.slurm_nodes.items() if layout.room(needs, node, terms)
+    }
+    return [_without(one, one.nodes - fits, "node(s) are too small for all pods together") for one in found]
+
+
+def _without(one: FilterResult, nodes: Nodes, reason: str) -> FilterResult:
+    if not nodes:
+        return one
+    denied = (*one.denied, Denied.because(reason, nodes))
+    return dataclasses.replace(one, nodes=one.nodes - nodes, denied=denied)
+
+
 def within(sets: Iterable[NodeSet], reached: UsableNodes) -> list[NodeSet]:
     """What is left of the node sets, without those on which the job could not start."""
     return [inside for one in sets if (inside := _left(one, reached)) is not None]
@@ -197,8 +221,7 @@ def _inside(session: Session, request: JobRequest, one: FilterResult, emitter: E
     if nodes is one.nodes:
         return one
     where = f"Slurm partition {request.partition}" if request.partition else "any Slurm partition"
-    outside = Denied.because(f"node(s) are not in {where}", one.nodes - nodes)
-    return dataclasses.replace(one, nodes=nodes, denied=(*one.denied, outside))
+    return _without(one, one.nodes - nodes, f"node(s) are not in {where}")
 
 
 def _too_few(session: Session, inside: Sequence[FilterResult], least: Sequence[int]) -> Wait:

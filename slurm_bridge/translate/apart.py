@@ -1,10 +1,10 @@
-"""Pods that never share a node with pods like themselves: a required pod anti-affinity to their own labels."""
+"""Pods that never share a node: by a required anti-affinity to pods with their own labels, or by a port of the host."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 from slurm_bridge.model import selectors
-from slurm_bridge.model.pod import Pod
+from slurm_bridge.model.pod import ContainerPort, Pod
 
 HOSTNAME = "kubernetes.io/hostname"
 
@@ -18,6 +18,24 @@ def from_its_like(pod: Pod) -> bool:
     anti = (pod.spec.affinity or {}).get("podAntiAffinity")
     terms = (_list(anti, _REQUIRED) if isinstance(anti, Mapping) else None) or ()
     return any(means_its_like(term, pod) for term in terms if isinstance(term, Mapping))
+
+
+def common_port(pods: Iterable[Pod]) -> int | None:
+    """A port of the host that all of these pods claim: no two of them can be on one node."""
+    left: set[tuple[str, str, int]] | None = None
+    for pod in pods:
+        mine = {(one.protocol or "TCP", one.host_ip, one.host_port) for one in _ports(pod)}
+        left = mine if left is None else left & mine
+        if not left:
+            return None
+    return min(port for _, _, port in left) if left else None
+
+
+def _ports(pod: Pod) -> Iterator[ContainerPort]:
+    """Init containers that end before the others start hold none."""
+    staying = (one for one in pod.spec.init_containers if one.restart_policy == "Always")
+    for container in (*pod.spec.containers, *staying):
+        yield from (port for port in container.ports if port.host_port > 0)
 
 
 def means_its_like(term: Term, pod: Pod) -> bool:

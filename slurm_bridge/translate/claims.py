@@ -8,7 +8,7 @@ from typing import Any
 from slurm_bridge.model import marks, quantity, texts
 from slurm_bridge.model.job import Memory
 from slurm_bridge.model.workload import Deadline, Workload
-from slurm_bridge.translate import forms, gres, members
+from slurm_bridge.translate import apart, forms, gres, members
 from slurm_bridge.translate import shapes as shaping
 from slurm_bridge.translate.annotations import ParsedAnnotation
 from slurm_bridge.translate.members import Amounts, EqualPods
@@ -101,9 +101,12 @@ def largest(
         if asking is not None:
             yield ClaimedValue(field, value, _requested_by(asking, groups, rules.count))
     yield from _deadline(groups, job)
-    apart = next((group for group in groups if group.apart), None)
-    if apart is not None:
-        yield ClaimedValue(ONE_PER_NODE, True, f"required anti-affinity of {apart.subject} to pods like itself")
+    keeping = next((group for group in groups if group.apart), None)
+    port = apart.common_port(pod for group in groups for pod in group.pods)
+    if keeping is not None:
+        yield ClaimedValue(ONE_PER_NODE, True, f"required anti-affinity of {keeping.subject} to pods like itself")
+    elif port is not None:
+        yield ClaimedValue(ONE_PER_NODE, True, f"hostPort {port} of every pod")
 
 
 def annotated(said: Mapping[str, ParsedAnnotation], *, gang: bool = False) -> Iterator[ClaimedValue]:

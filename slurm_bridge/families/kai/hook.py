@@ -152,9 +152,9 @@ class Kai:
 
 
 def _another(before: WishMemo, now: Sequence[Choice], attempt: int) -> bool:
-    """All sets were tried, and there is room in one that had none then."""
-    tried = set(before.ways[: before.roomy])
-    return attempt >= len(before.ways) and any(one.roomy and one.name and _way(one) not in tried for one in now)
+    """All sets were tried, and others have room than those that had some then, or seemed to."""
+    tried, roomy = set(before.ways[: before.roomy]), {_way(one) for one in now if one.roomy and one.name}
+    return attempt >= len(before.ways) and bool(roomy) and roomy != tried
 
 
 def _way(one: Choice) -> Way:

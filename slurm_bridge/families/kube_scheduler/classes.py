@@ -1,6 +1,6 @@
 """Pods that no filter and no score can tell apart are of one class: what was worked out for one holds for all."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 
 import msgspec
 
@@ -16,6 +16,7 @@ MOST_PODS = 4096
 _ANYWHERE = frozenset({"configMap", "downwardAPI", "emptyDir", "gitRepo", "hostPath", "projected", "secret"})
 
 _keys: Recent[int, tuple[Pod, bytes]] = Recent(MOST_PODS)
+_bodies: Recent[int, tuple[Pod, bytes]] = Recent(MOST_PODS)
 
 
 def key(pod: Pod) -> bytes:
@@ -29,12 +30,56 @@ def key(pod: Pod) -> bytes:
         return known[1]
     meta = pod.metadata
     controller = next((owner for owner in meta.owner_references if owner.controller), None)
-    # Gates and groups decide when a pod is placed, and not where.
-    spec = msgspec.structs.replace(pod.spec, volumes=tuple(_volumes(pod)), scheduling_gates=(), scheduling_group=None)
     written = {name: value for name, value in meta.annotations.items() if name.startswith(names.JOB_PREFIX)}
-    made = msgspec.json.encode((meta.namespace, meta.labels, controller, written, spec), order="deterministic")
+    made = msgspec.json.encode((meta.labels, controller, written), order="deterministic") + _body(pod)
     _keys.put(id(pod), (pod, made))
     return made
+
+
+def _body(pod: Pod) -> bytes:
+    """The namespace, and what the spec asks for."""
+    known = _bodies.get(id(pod))
+    if known is not None and known[0] is pod:
+        return known[1]
+    # Gates and groups decide when a pod is placed, and not where.
+    spec = msgspec.structs.replace(pod.spec, volumes=tuple(_volumes(pod)), scheduling_gates=(), scheduling_group=None)
+    made = msgspec.json.encode((pod.metadata.namespace, spec), order="deterministic")
+    _bodies.put(id(pod), (pod, made))
+    return made
+
+
+def exchangeable(pods: Sequence[Pod]) -> bool:
+    """Whether each may come on the node of any other: their specs are equal, and no term of theirs tells them apart.
+
+    The pods of an Indexed Job or of a StatefulSet have labels with their numbers, which hardly any term is about.
+    """
+    if len({_body(pod) for pod in pods}) > 1:
+        return False
+    # Equal specs have equal terms.
+    keys = _compared(pods[0])
+    return len({tuple(pod.metadata.labels.get(key) for key in keys) for pod in pods}) == 1
+
+
+def _compared(pod: Pod) -> tuple[str, ...]:
+    """The keys of labels that a pod's terms about others are about."""
+    return tuple(sorted(set(_keys_in([pod.spec.affinity or {}, *pod.spec.topology_spread_constraints]))))
+
+
+def _keys_in(written: object) -> Iterator[str]:
+    """Of every label selector in what users have written, and of the lists of keys beside them."""
+    if isinstance(written, list | tuple):
+        for one in written:
+            yield from _keys_in(one)
+    elif isinstance(written, Mapping):
+        labels = written.get("matchLabels")
+        yield from labels if isinstance(labels, Mapping) else ()
+        for name in ("matchLabelKeys", "mismatchLabelKeys"):
+            more = written.get(name)
+            yield from (one for one in more if isinstance(one, str)) if isinstance(more, list | tuple) else ()
+        if isinstance(key := written.get("key"), str):
+            yield key
+        for one in written.values():
+            yield from _keys_in(one)
 
 
 def _volumes(pod: Pod) -> Iterator[PodTerm]:

@@ -11,10 +11,12 @@ from numpy.typing import NDArray
 from slurm_bridge.cluster.columns import Numbers, Reasons
 from slurm_bridge.cluster.memo import VersionCache
 from slurm_bridge.cluster.recent_answers import Recent
+from slurm_bridge.cluster.rules.neighbours import NamespaceLabels
 from slurm_bridge.families.kube_scheduler import (
     allocation_check,
     classes,
     filters,
+    gangs,
     placements,
     priority_chain,
     selection,
@@ -50,6 +52,8 @@ TURN = 7919
 
 NOT_RELEVANT = Subsets(relevant=False)
 
+_NONE = frozenset[str]()
+
 
 class KubeScheduler:
     """`filter` denies with kube-scheduler's words, `score` rates as it does, `verify` asks again at the end."""
@@ -81,8 +85,8 @@ class KubeScheduler:
         self._tiers = Tiers(count=options.tiers, first=options.first_tier, widen_after=options.widen_after_seconds)
         self._latest: Recent[bytes, tuple[int, Nodes, float, Prioritized]] = Recent(MOST_LATEST)
         self._resting = Resting(self._rules)
-        self._still: VersionCache[Known, Denied] = VersionCache()
-        self._moving: VersionCache[Known, Denied] = VersionCache()
+        self._still: VersionCache[tuple[Known, frozenset[str]], Denied] = VersionCache()
+        self._moving: VersionCache[tuple[Known, frozenset[str]], Denied] = VersionCache()
         self.planned: PlannedPods = beside.planned if beside else PlannedPods()
 
     def filter(self, session: Session, ask: Ask, nodes: Nodes) -> Denied | Wait:
@@ -130,9 +134,11 @@ class KubeScheduler:
     def subset(self, session: Session, ask: Ask, tasks: Sequence[Pod], nodes: Nodes) -> Subsets:
         """The nodes on which its pods come to lie as they ask, where they ask for anything of their neighbours."""
         key = ask.workload.root.key
-        asking = self._spreads or any(one.feature in self._neighbourly for one in ask.demands)
-        if not asking or self._own or (ask.workload.gang is not None and not _places(ask)):
+        if not self._asking(ask):
             return NOT_RELEVANT
+        if ask.workload.gang is not None and not gangs.places(ask):
+            near = gangs.domains(ask, session.columns, nodes, self._namespace_labels(session))
+            return Subsets(sets=tuple(near), moving=True) if near else NOT_RELEVANT
         before, columns, attempt = self.planned.of(key), session.columns, session.attempt
         placer = placements.Placer(
             seen=functools.partial(self._scene, session, capacity=self._options.capacity),
@@ -167,6 +173,13 @@ class KubeScheduler:
         # On other nodes than these a gang would not stand as it asks: it has several attempts at such nodes.
         others = [dataclasses.replace(chosen, name=f"{chosen.name} ({more})") for more in (2, 3)] if gang else []
         return Subsets(sets=(chosen, *others), moving=True)
+
+    def _asking(self, ask: Ask) -> bool:
+        """Some pod asks for something of its neighbours, and that is for the rules of this hook alone to say."""
+        return not self._own and (self._spreads or any(one.feature in self._neighbourly for one in ask.demands))
+
+    def _namespace_labels(self, session: Session) -> NamespaceLabels:
+        return self._looking.at(session).namespace_labels
 
     def forget(self, workload: WorkloadKey) -> None:
         """Its pods have their nodes, or are gone."""
@@ -222,17 +235,18 @@ class KubeScheduler:
     def _by_predicates(self, session: Session, ask: Ask) -> Denied:
         """Of several shapes it is enough when a node can take one."""
         alike = [shape.pods for shape in ask.shapes] or [ask.workload.pods]
-        first, *others = (self._denied(session, pods) for pods in alike)
+        later = gangs.later(ask, self._rules, self._namespace_labels(session)) if self._asking(ask) else _NONE
+        first, *others = (self._denied(session, pods, later) for pods in alike)
         if not others:
             return first
         by_all = frozenset(first.nodes).intersection(*(other.nodes for other in others))
         moving = any(one.moving for one in (first, *others))
         return Denied(nodes={name: first.nodes[name] for name in by_all}, moving=moving)
 
-    def _denied(self, session: Session, alike: Sequence[Pod]) -> Denied:
+    def _denied(self, session: Session, alike: Sequence[Pod], later: frozenset[str]) -> Denied:
         """Pods of one shape can differ in their volumes: each node has to be right for all of them."""
         different = {classes.key(pod): pod for pod in alike}
-        first, *others = (self._of(session, pod) for pod in different.values())
+        first, *others = (self._of(session, pod, later) for pod in different.values())
         if not others:
             return first
         merged: dict[str, tuple[str, ...]] = {}
@@ -240,23 +254,29 @@ class KubeScheduler:
             merged.update(one.nodes)
         return Denied(nodes=merged, moving=any(one.moving for one in (first, *others)))
 
-    def _of(self, session: Session, pod: Pod) -> Denied:
+    def _of(self, session: Session, pod: Pod, later: frozenset[str]) -> Denied:
         """Equal pods get the same record until the nodes change, or the running pods, where these count.
 
-        A site's own predicates may look at anything, the pod's name or the time: they are asked each time.
+        A site's own predicates may look at anything, the pod's name or the time: they are asked each time. The rules
+        that are asked `later` do not count here where what runs has a say in them.
         """
         if self._own:
-            return Denied(nodes=self._evaluate(session, pod), moving=True)
+            return Denied(nodes=self._evaluate(session, pod, self._rules), moving=True)
         known = self._known(session, pod)
         restless = self._restless(session, pod, known)
         if not restless:
             return self._settled(session, pod, known)
+        left_out = restless.rules & later
+        moving = restless.rivals or restless.rules > left_out
+        rules = {name: rule for name, rule in self._rules.items() if name not in left_out}
 
         def asked() -> Denied:
             said = self._said(session, pod, known, restless)
-            return Denied(nodes=self._evaluate(session, pod, said), moving=True)
+            return Denied(nodes=self._evaluate(session, pod, rules, said), moving=moving)
 
-        return self._moving.get(session.snapshot.use_version, known, asked)
+        if moving:
+            return self._moving.get(session.snapshot.use_version, (known, left_out), asked)
+        return self._still.get(session.snapshot.version, (known, left_out), asked)
 
     def _standing(self, session: Session, pod: Pod) -> PodStanding | None:
         """The nodes that such a pod is denied whatever runs, and the rules to ask again; None where all are asked."""
@@ -289,18 +309,25 @@ class KubeScheduler:
         return self._resting.restless(session.snapshot.company_version, known, look)
 
     def _settled(self, session: Session, pod: Pod, known: Known) -> Denied:
-        return self._still.get(
-            session.snapshot.version, known, lambda: Denied(nodes=self._evaluate(session, pod), moving=False)
-        )
+        def asked() -> Denied:
+            return Denied(nodes=self._evaluate(session, pod, self._rules), moving=False)
+
+        return self._still.get(session.snapshot.version, (known, _NONE), asked)
 
     def _said(self, session: Session, pod: Pod, known: Known, restless: Restless) -> Mapping[str, Failures]:
         seen = self._scene(session, pod, self._options.capacity)
         return self._resting.said(session.snapshot.version, known, seen, restless)
 
-    def _evaluate(self, session: Session, pod: Pod, said: Mapping[str, Failures] | None = None) -> Reasons:
+    def _evaluate(
+        self,
+        session: Session,
+        pod: Pod,
+        rules: Mapping[str, PredicateRule],
+        said: Mapping[str, Failures] | None = None,
+    ) -> Reasons:
         seen, nominated = self._scene(session, pod, self._options.capacity), session.snapshot.nominated
         check_all = self._options.always_check_all
-        return filters.evaluate(seen, self._rules, always_check_all=check_all, nominated=nominated, said=said or {})
+        return filters.evaluate(seen, rules, always_check_all=check_all, nominated=nominated, said=said or {})
 
     def _scene(self, session: Session, pod: Pod, capacity: Capacity) -> Scene:
         return scene(session.snapshot, pod, capacity=capacity, lookup=self._looking.at(session))
@@ -316,18 +343,6 @@ class KubeScheduler:
             return nodes
         start = self._services.dice.randrange(len(columns))
         return columns.nodes(selection.some(columns.mask(nodes), enough, start))
-
-
-def _places(ask: Ask) -> bool:
-    """Whether a gang can be asked for as its pods are placed: as equal tasks, on as many nodes as that takes.
-
-    Of any other gang Slurm chooses the nodes, and the allocation is looked at.
-    """
-    pods, request = ask.workload.pods, ask.request
-    counted = request.minimum_nodes is request.maximum_nodes is None and not request.gres
-    known = not (request.constraints or request.reservation)
-    alike = len(ask.shapes) <= 1 and len({classes.key(pod) for pod in pods}) == 1
-    return counted and known and alike and len(pods) <= placements.MOST_PODS
 
 
 def _unplaced(found: Unplaced, pods: int) -> str:

@@ -41,7 +41,7 @@ class TestPlan:
         }
         made = [hook(n, **{p: says(n, p, a) for p, a in answers.items()}) for n in ("one", "two")]
         planned(Chain(made, around.make()))
-        order = ("admit", "capacity", "filter", "score", "subset", "express")
+        order = ("admit", "capacity", "filter", "express", "score", "subset")
         assert asked == [(phase, name) for phase in order for name in ("one", "two")]
 
     @pytest.mark.parametrize("phase", ["admit", "capacity"])
@@ -114,6 +114,55 @@ class TestPlan:
         plan = planned(Chain([hook(sample=Sample(nodes=frozenset({"a", "zzz"})))], around.make()))
         assert plan.request.excluded_nodes == ("b", "c", "d")
         assert plan.lines[0].audience is Audience.OPERATOR
+
+    def test_required_sets_are_looked_for_among_all_nodes(self, around: Around) -> None:
+        """A sample may have no node of any set that would do, and a required set is never left."""
+        asked: list[frozenset[str]] = []
+
+        def divide(_session: object, _ask: object, _tasks: object, nodes: frozenset[str]) -> Subsets:
+            asked.append(nodes)
+            return Subsets(sets=(NodeSet(nodes=nodes - {"a"}, name="set", required=True),))
+
+        sampling = hook("sampling", sample=Sample(nodes=frozenset("a")))
+        plan = planned(Chain([sampling, hook("dividing", subset=divide)], around.make()))
+        assert asked == [frozenset("a"), frozenset("abcd")]
+        assert plan.request.excluded_nodes == ("a",)
+
+    def test_a_sample_is_enough_where_nothing_is_required(self, around: Around) -> None:
+        """Other nodes are not looked at."""
+        asked: list[frozenset[str]] = []
+
+        def divide(_session: object, _ask: object, _tasks: object, nodes: frozenset[str]) -> Subsets:
+            asked.append(nodes)
+            return Subsets(sets=(NodeSet(nodes=nodes, name="set"),))
+
+        sampling = hook("sampling", sample=Sample(nodes=frozenset("a")))
+        planned(Chain([sampling, hook("dividing", subset=divide)], around.make()))
+        assert asked == [frozenset("a")]
+
+    def test_sets_are_made_of_nodes_in_the_partition_of_the_job(self, around: Around) -> None:
+        """Also where a hook has chosen the partition."""
+        asked: list[frozenset[str]] = []
+
+        def divide(_session: object, _ask: object, _tasks: object, nodes: frozenset[str]) -> Subsets:
+            asked.append(nodes)
+            return Subsets(relevant=False)
+
+        seen = cluster([node(name) for name in "abc"], partition("debug", *"abc", default=True), partition("few", "b"))
+        planned(Chain([hook(subset=divide, express=base.Fields(partition="few"))], around.make()), seen=seen)
+        assert asked == [frozenset("b")]
+
+    def test_preferred_sets_leave_a_later_hook_all_nodes(self, around: Around) -> None:
+        """It has no set in any of them, or only such as are never left: then it is asked about all nodes too."""
+
+        def pair(_session: object, _ask: object, _tasks: object, nodes: frozenset[str]) -> Subsets:
+            chosen = (NodeSet(nodes=nodes, name="pair", required=True),) if len(nodes) > 1 else ()
+            return Subsets(sets=chosen)
+
+        for sets, names in ((("a", "c"), ["pair"]), (("ab", "c"), ["0/pair", "pair"])):
+            rather = Subsets(sets=tuple(NodeSet(nodes=frozenset(one), name=str(n)) for n, one in enumerate(sets)))
+            plan = planned(Chain([hook("rather", subset=rather), hook("pair", subset=pair)], around.make()))
+            assert list(dict.fromkeys(one.name for one in plan.course.attempts)) == names
 
     def test_a_sampler_can_make_it_wait(self, around: Around) -> None:
         """No agent answered: that is no verdict about nodes."""

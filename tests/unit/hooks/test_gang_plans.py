@@ -183,9 +183,9 @@ class TestPhases:
             ("capacity", 4, 0),
             ("filter", 1, 2),
             ("filter", 3, 3),
+            ("express", 4, 0),
             ("score", 4, 4),
             ("subset", 4, 4),
-            ("express", 4, 0),
         ]
 
     def test_subsets_are_of_all_members(self, around: Around) -> None:
@@ -257,8 +257,25 @@ class TestAttempts:
 
     def test_no_set_has_a_node_for_every_part(self, around: Around) -> None:
         """Then there is no attempt, and no name of a set is told."""
-        found = plan(around, cluster([BIG, BOTH, *RACK]), self.sets(rack="r1 r2"), form=Form.HET)
+        divided = self.sets(rack="r1 r2", required=True)
+        found = plan(around, cluster([BIG, BOTH, *RACK]), divided, form=Form.HET)
         assert message(found) == "unschedulable on cluster"
+
+    def test_preferred_sets_on_which_the_job_could_not_start_keep_it_from_no_node(self, around: Around) -> None:
+        """It gets every node that it can use."""
+        found = made(plan(around, cluster([BIG, BOTH, *RACK]), self.sets(rack="r1 r2"), form=Form.HET))
+        assert found.eligible == 4
+
+    def test_all_pods_on_one_node_get_sets_with_a_node_for_all_of_them(self, around: Around) -> None:
+        """Slurm refuses a job that no node of its set can ever take."""
+        shapes = tuple(dataclasses.replace(one, cpus=7) for one in (shape(LEADER), shape(pod("worker"))))
+        seen = cluster([node(name, allocatable={"cpu": "16"}) for name in ("big", "small")])
+        small = dataclasses.replace(seen.slurm_nodes["small"], cpus=8)
+        seen = dataclasses.replace(seen, slurm_nodes={**seen.slurm_nodes, "small": small})
+        divided = self.sets(first="small", second="big", required=True)
+        chain = Chain([divided], around.make(settle=settled(Form.SUM)))
+        found = made(chain.plan(gang(LEADER, pod("worker")), translated(shapes=shapes), seen, now=0.0))
+        assert [one.name for one in found.course.attempts] == ["second"]
 
     def test_the_best_nodes_are_twice_as_many_as_are_needed(self, around: Around) -> None:
         """Of a gang that spans six nodes at least, the first attempt has twelve."""

@@ -193,6 +193,21 @@ def test_pods_that_keep_away_from_their_like_get_a_node_each(term: dict[str, Any
     assert ("one-per-node" in found.hints) is apart
 
 
+def test_pods_with_the_same_port_of_the_host_get_a_node_each() -> None:
+    """A node has it once. A port of the leader alone keeps no worker away."""
+
+    def serving(number: int, *ports: int) -> pods.Pod:
+        made = renamed(one_pod(asking()), number)
+        claimed = tuple(pods.ContainerPort(host_port=port) for port in ports)
+        (first,) = made.spec.containers
+        containers = (msgspec.structs.replace(first, ports=claimed),)
+        return msgspec.structs.replace(made, spec=msgspec.structs.replace(made.spec, containers=containers))
+
+    assert gang((serving(0, 80), serving(1, 80, 443))).one_per_node
+    assert not gang((serving(0, 80), serving(1, 443))).one_per_node
+    assert not gang((serving(0, 80), serving(1))).one_per_node
+
+
 @pytest.mark.security("input")
 @pytest.mark.parametrize(
     "term",

@@ -101,6 +101,17 @@ class TestTheSamePlan:
         stays = planned(chain, team(4, required=RACK), cluster(used=full), previous=state)
         assert (tried(stays), stays.state) == (tried(first), state)
 
+    def test_racks_that_only_seemed_to_have_room_are_tried_again_when_they_have(self, chain: Chain) -> None:
+        """All were believed to have room at first, and a job that was tried in all waits in the last one."""
+        first = planned(chain, team(4, required=RACK), cluster())
+        state = dataclasses.replace(first.state, attempt=4)
+        freed = {name: 16 for name in racks.PLACES if name not in ("n6", "n7")}
+        later = planned(chain, team(4, required=RACK), cluster(used=freed), previous=state)
+        assert (tried(later)[0], later.state.attempt) == (R4, 0)
+        again = dataclasses.replace(later.state, attempt=4)
+        stays = planned(chain, team(4, required=RACK), cluster(used=freed), previous=again)
+        assert stays.state == again
+
 
 WRONG = {
     "unknown level": ({"required": "shelf"}, f'{REQUIRED}="shelf" of Job team/train'),

@@ -3,10 +3,12 @@
 from collections.abc import Sequence
 from typing import Any
 
+import msgspec
 import numpy as np
+import pytest
 
 from slurm_bridge.cluster.snapshot import ClusterSnapshot
-from slurm_bridge.families.kube_scheduler import placements, scene
+from slurm_bridge.families.kube_scheduler import classes, placements, scene
 from slurm_bridge.families.kube_scheduler.filters import Predicates
 from slurm_bridge.hooks.attempts import PlanState
 from slurm_bridge.hooks.base import Deny
@@ -94,6 +96,76 @@ def test_pods_with_a_port_of_the_host_come_on_different_nodes(around: Around) ->
     found = planned(chained(around, hooked()), work, cluster(FOUR))
     assert isinstance(found, Plan)
     assert (found.request.minimum_nodes, found.request.tasks_per_node) == (3, 1)
+
+
+def test_the_pods_of_an_indexed_job_are_equal_although_each_has_its_number(around: Around) -> None:
+    """The label with the number is no word of any rule about neighbours."""
+    numbered = [
+        pod(
+            f"p{number}",
+            labels={**WEB, "batch.kubernetes.io/job-completion-index": str(number)},
+            topology_spread_constraints=(spread(HOST, WEB),),
+        )
+        for number in range(4)
+    ]
+    found = planned(chained(around, hooked()), gang(*numbered), cluster(FOUR))
+    assert isinstance(found, Plan)
+    assert (found.request.minimum_nodes, found.request.tasks_per_node) == (4, 1)
+
+
+def test_pods_that_a_rule_tells_apart_are_not_placed_as_equal_ones(around: Around) -> None:
+    """Slurm may give any of its tasks any of its nodes."""
+    ranked = [
+        pod(
+            f"p{number}",
+            labels={**WEB, "rank": str(number)},
+            topology_spread_constraints=(spread(HOST, {"rank": "0"}),),
+        )
+        for number in range(2)
+    ]
+    found = planned(chained(around, hooked()), gang(*ranked), cluster(FOUR))
+    assert isinstance(found, Plan)
+    assert found.request.tasks_per_node is None
+
+
+@pytest.mark.security("input")
+@pytest.mark.parametrize("odd", [7, "x", [1], {"labelSelector": 7}, {"labelSelector": {"matchLabels": ["a"]}}])
+def test_terms_that_make_no_sense_tell_no_pods_apart(odd: object) -> None:
+    """They stop nothing, whatever an API server of another kind lets through."""
+    pods = [pod(f"p{number}", labels={"n": str(number)}, affinity={"podAffinity": odd}) for number in range(2)]
+    assert classes.exchangeable(pods)
+
+
+def test_a_gang_evens_out_what_lies_unevenly(around: Around) -> None:
+    """Of three pods two come where there is none yet, and the third beside the one that runs already."""
+    running = [web("r", on="a")]
+    work = gang(*(spreading(f"p{number}", ZONE) for number in range(3)))
+    found = planned(chained(around, hooked()), work, cluster(FOUR, running))
+    assert isinstance(found, Plan), found
+    assert offered(found) & {"a", "b"}
+    assert offered(found) & {"c", "d"}
+
+
+def test_workers_that_want_to_be_near_their_leader_are_asked_for_with_it(around: Around) -> None:
+    """No leader runs yet: all of them are tried in one zone, then in the other."""
+    leader = web("leader", requests={"cpu": 2, "memory": 1})
+    leader = msgspec.structs.replace(
+        leader, metadata=msgspec.structs.replace(leader.metadata, labels={**WEB, "role": "leader"})
+    )
+    together = near("podAffinity", term(ZONE, {"role": "leader"}))
+    workers = [web(f"w{number}", affinity=together) for number in range(2)]
+    work = gang(leader, *workers)
+    asked = Translated(
+        request=request(tasks=3),
+        values=(),
+        demands=demands.of(work),
+        form=Form.BOUND,
+        shapes=(shape(leader), shape(*workers)),
+    )
+    found = chained(around, hooked()).plan(work, asked, cluster(FOUR), now=VirtualClock().wall())
+    assert isinstance(found, Plan), found
+    tried = {one.nodes for one in found.course.attempts}
+    assert tried == {frozenset("ab"), frozenset("cd")}
 
 
 def test_a_gang_that_fits_nowhere_says_which_pod_has_no_node(around: Around) -> None:
