@@ -132,6 +132,9 @@ RIVALS: Mapping[str, Shares] = {
     **{name: Shares(each=4, most=most) for name, most in zip(GROUPS, (12, 9, 1000), strict=True)},
 }
 
+#: CPUs of the one queue of the matrix.
+QUOTAS = (4, 6, 1000)
+
 KNOWN: Mapping[str, Mapping[str, Any]] = {
     **{name: rivals(shares) for name, shares in RIVALS.items()},
     "tiers": TIERS,
@@ -143,6 +146,10 @@ KNOWN: Mapping[str, Mapping[str, Any]] = {
     "queues": queues(64),
     "partitions": partitions(),
     "tight queues": queues(TIGHT),
+    **{f"quotas of {most}": queues(most) for most in QUOTAS},
+    "places": {"name": "kai", "options": {"topologies": [{"name": "site", "levels": ["hall", "rack"]}]}},
+    "samples": {**VELA, "options": {**VELA["options"], "nodes_bp": 2000}},
+    "rules": {"name": "kube-scheduler"},
 }
 
 #: Some of them together, in order.

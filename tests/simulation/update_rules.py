@@ -3,6 +3,7 @@
     I8  an update takes a job to a later attempt of the same course; or something other than a pod's place changed:
         a node, a partition, a reservation, the workload itself, the configuration, the daemon, or an answer was lost
     I9  of one course the attempt in a job's record is never an earlier one than before, while the hooks are the same
+        and note the same of it
 
 Where no fence keeps an old leader from writing, both have their own idea of one job (candidates are drawn, and a failed
 node is remembered by the daemon that saw it): what the other has overwritten may be written again.
@@ -113,7 +114,8 @@ class Updates:
         change = f"{before.request} -> {after.request}, {before.plan} -> {after.plan}"
         known = job.job_id in self._same
         self._same.add(job.job_id)
-        if known and old.version == new.version and new.attempt < old.attempt and not self._mixed:
+        same = (old.version, old.memo) == (new.version, new.memo)
+        if known and same and new.attempt < old.attempt and not self._mixed:
             raise Broken(f"I9: {who} took job {job.job_id} back: {change}")
         if overwritten:
             return
