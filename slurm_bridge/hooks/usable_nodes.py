@@ -139,16 +139,15 @@ def find_usable_nodes(
 
 
 def large_enough(
-    snapshot: ClusterSnapshot, settled: Translated, found: Sequence[FilterResult]
-) -> Sequence[FilterResult]:
+    snapshot: ClusterSnapshot, settled: Translated, found: tuple[FilterResult, ...]
+) -> tuple[FilterResult, ...]:
     """Where all pods are asked for on one node together: without the nodes on which they never fit."""
     if settled.form is not Form.SUM:
         return found
     needs, terms = shapes.total(settled.shapes), LayoutTerms(node_memory_mib=settled.node_memory_mib)
-    fits = {
-        snapshot.by_slurm.get(name) for name, node in snapshot.slurm_nodes.items() if layout.room(needs, node, terms)
-    }
-    return [_without(one, one.nodes - fits, "node(s) are too small for all pods together") for one in found]
+    known = snapshot.by_slurm
+    large = {known.get(name) for name, node in snapshot.slurm_nodes.items() if layout.room(needs, node, terms)}
+    return tuple([_without(one, one.nodes - large, "node(s) are too small for all pods together") for one in found])
 
 
 def _without(one: FilterResult, nodes: Nodes, reason: str) -> FilterResult:

@@ -11,7 +11,7 @@ from collections.abc import Iterator, Mapping, Sequence
 import numpy as np
 
 from slurm_bridge.cluster import room
-from slurm_bridge.cluster.columns import NodeColumns
+from slurm_bridge.cluster.columns import Mask, NodeColumns
 from slurm_bridge.cluster.columns.coded import HOLE
 from slurm_bridge.cluster.rules import neighbours
 from slurm_bridge.cluster.rules.neighbours import NamespaceLabels
@@ -58,7 +58,7 @@ def domains(ask: Ask, columns: NodeColumns, nodes: Nodes, labels_of: NamespaceLa
     for one in codes:
         mask = mask & (one != HOLE)
     free = room.slots(columns, ask.workload.pods[0], ask.request)
-    found = []
+    found: list[tuple[int, int, Mask]] = []
     for domain in np.unique(np.stack([one[mask] for one in codes]), axis=1).T:
         there = mask & np.logical_and.reduce([one == code for one, code in zip(codes, domain, strict=True)])
         found.append((-int(free[there].sum()), len(found), there))
