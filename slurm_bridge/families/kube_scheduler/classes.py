@@ -1,5 +1,6 @@
 """Pods that no filter and no score can tell apart are of one class: what was worked out for one holds for all."""
 
+import itertools
 from collections.abc import Iterator, Mapping, Sequence
 
 import msgspec
@@ -58,6 +59,11 @@ def exchangeable(pods: Sequence[Pod]) -> bool:
     # Equal specs have equal terms.
     keys = _compared(pods[0])
     return len({tuple(pod.metadata.labels.get(key) for key in keys) for pod in pods}) == 1
+
+
+def kinds(pods: Sequence[Pod], most: int) -> list[Pod]:
+    """The first pods of different specs, so many of them."""
+    return list(itertools.islice({_body(pod): pod for pod in reversed(pods)}.values(), most))
 
 
 def _compared(pod: Pod) -> tuple[str, ...]:

@@ -6,7 +6,7 @@ any other                                   all rules; a pod that wants to be ne
                                             member may go wherever the member may      want to be near members
 """
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 
 import numpy as np
 
@@ -20,6 +20,9 @@ from slurm_bridge.families.kube_scheduler.predicates.base import PredicateRule
 from slurm_bridge.hooks.base import Ask, Nodes, NodeSet
 from slurm_bridge.model.features import Feature
 from slurm_bridge.model.pod import Pod
+
+#: So many kinds of members, and terms of each, are compared with each other: users may write any number of them.
+MOST_KINDS = 16
 
 
 def places(ask: Ask) -> bool:
@@ -49,7 +52,7 @@ def domains(ask: Ask, columns: NodeColumns, nodes: Nodes, labels_of: NamespaceLa
 
     None where no pod wants to be near a member.
     """
-    firsts = {classes.key(pod): pod for pod in ask.workload.pods}.values()
+    firsts = classes.kinds(ask.workload.pods, MOST_KINDS)
     keys = sorted({key for pod in firsts for key in _near_members(ask, pod, labels_of)})
     if not keys:
         return []
@@ -70,7 +73,7 @@ def domains(ask: Ask, columns: NodeColumns, nodes: Nodes, labels_of: NamespaceLa
 
 def _near_members(ask: Ask, pod: Pod, labels_of: NamespaceLabels) -> Iterator[str]:
     """The keys of the terms by which a pod wants to be near a member of its gang."""
-    members: Sequence[Pod] = ask.every_pod
-    for term in neighbours.required(pod):
+    members = classes.kinds(ask.every_pod, MOST_KINDS)
+    for term in neighbours.required(pod)[:MOST_KINDS]:
         if any(term.selects(member, labels_of) for member in members):
             yield term.topology_key

@@ -8,8 +8,9 @@ import numpy as np
 import pytest
 
 from slurm_bridge.cluster.snapshot import ClusterSnapshot
-from slurm_bridge.families.kube_scheduler import classes, placements, scene
+from slurm_bridge.families.kube_scheduler import classes, gangs, placements, scene
 from slurm_bridge.families.kube_scheduler.filters import Predicates
+from slurm_bridge.hooks import chain as chains
 from slurm_bridge.hooks.attempts import PlanState
 from slurm_bridge.hooks.base import Deny
 from slurm_bridge.hooks.chain import Chain, Plan
@@ -20,6 +21,7 @@ from slurm_bridge.runtime.clock import VirtualClock
 from slurm_bridge.translate import demands
 from slurm_bridge.translate.shapes import Form
 from slurm_bridge.translate.translator import Translated
+from tests.effort import Work
 from tests.unit.families.kube_scheduler.kube_hook_scenes import chained, cluster, hooked
 from tests.unit.families.kube_scheduler.scenes import HOST, ZONE, near, node, pod, spread, term
 from tests.unit.hooks.builders import Around, gang, request, shape, workload
@@ -166,6 +168,18 @@ def test_workers_that_want_to_be_near_their_leader_are_asked_for_with_it(around:
     assert isinstance(found, Plan), found
     tried = {one.nodes for one in found.course.attempts}
     assert tried == {frozenset("ab"), frozenset("cd")}
+
+
+@pytest.mark.security("fairness")
+def test_few_members_of_a_gang_and_few_of_their_terms_are_compared() -> None:
+    """Users may write any number of both, and other users do not wait for that."""
+    affinity = near("podAffinity", *(term(ZONE, {"none": str(number)}) for number in range(100)))
+    pods = [web(f"p{number}", affinity=affinity, node_selector={"kind": str(number)}) for number in range(600)]
+    work = gang(*pods)
+    with Work() as done:
+        found = gangs.domains(chains.asked(work, asking(work)), cluster(FOUR).columns, frozenset("abcd"), lambda _: {})
+    assert found == []
+    assert 0 < done.calls["Term.selects"] <= gangs.MOST_KINDS**3
 
 
 def test_a_gang_that_fits_nowhere_says_which_pod_has_no_node(around: Around) -> None:
