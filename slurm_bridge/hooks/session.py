@@ -16,7 +16,7 @@ from slurm_bridge.model.workload import Workload
 NOT_SAMPLED = "node(s) were not sampled in this attempt"
 
 #: So many sets within preferred ones are tried where a later hook leaves its own sets to no other nodes.
-MOST_PREFERRED = 4
+MOST_PREFERRED = 2
 
 #: After how many seconds a workload whose hook failed is tried again.
 RETRY_SECONDS = 60.0

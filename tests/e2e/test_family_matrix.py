@@ -25,6 +25,8 @@ CPUS, NODES = 4, 4
 #: What fits has started after so many seconds, what does not has said why.
 SECONDS = 60.0
 
+pytestmark = pytest.mark.timeout(240)
+
 QUEUES: Json = {
     "partitions": [
         {
@@ -41,7 +43,7 @@ FAMILIES: Mapping[str, Json] = {
     "yunikorn": {"name": "yunikorn", "options": {"order": False, "reservations": 0, "configuration": QUEUES}},
     "kai": {"name": "kai", "options": {"topologies": [{"name": "farm", "levels": [RACK]}]}},
     "vela": {"name": "vela", "options": {"nodes_bp": 1000}},
-    "kube-scheduler": {"name": "kube-scheduler", "options": {"tiers": 1}},
+    "kube-scheduler": {"name": "kube-scheduler", "options": {"tiers": 1, "widen_after_seconds": 3}},
 }
 CHAINS = [chosen for count in (1, 2, 4) for chosen in itertools.combinations(FAMILIES, count)]
 SHAPES = ("single", "gang", "het")
@@ -71,7 +73,7 @@ def world(farm: Farm, open_world: OpenWorld, kube: support_servers.Kubernetes) -
     """A daemon that may see what all families need."""
     assert farm.nodes
     with support_families.granted(kube, "kube-scheduler", "yunikorn"):
-        yield open_world("matrix", attempts={"window_seconds": 10})
+        yield open_world("matrix", attempts={"window_seconds": 5})
 
 
 @pytest.fixture(scope="module", params=CHAINS, ids="+".join)
