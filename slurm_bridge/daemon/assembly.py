@@ -19,6 +19,7 @@ from slurm_bridge.runtime import hands
 from slurm_bridge.scheduler.avoid import Avoided, Holds
 from slurm_bridge.scheduler.context import Counters, Gather, SchedulerContext
 from slurm_bridge.scheduler.core import Core
+from slurm_bridge.scheduler.eviction import situation
 from slurm_bridge.scheduler.order import Order
 from slurm_bridge.scheduler.pod_index import PodIndex
 from slurm_bridge.scheduler.queue import WorkQueue
@@ -77,7 +78,12 @@ def build(settings: Settings, inputs: CoreInputs) -> Assembly:
     queue = WorkQueue(states, inputs.clock, order.key, order.served, namespace=names.namespace_of)
     table = Table(lambda uid: queue.activate(uid, urgent=True))
     keeper = ClusterCache(resources.requests_of)
-    around = dataclasses.replace(inputs.around, wake=queue.activate, seen=keeper.snapshot)
+    around = dataclasses.replace(
+        inputs.around,
+        wake=queue.activate,
+        seen=keeper.snapshot,
+        situation=lambda key: situation.of_queued(context, pod_index, key),
+    )
     config = configuration.changeable(settings, around)
     config.chain.see(inputs.views(config.chain.needs))
     reporter = _reporter(settings, inputs, pod_index)

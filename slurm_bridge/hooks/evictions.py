@@ -99,6 +99,17 @@ class Situation(Protocol):
         """Those of these nodes on which the job could start, in their order."""
 
 
+class QueueSituation(Situation, Protocol):
+    """The same for a workload that waits in a queue of a hook; valid while the hook decides what is to leave for it."""
+
+    @property
+    def ask(self) -> Ask:
+        """What the workload asks for."""
+
+    def placed(self, workload: WorkloadKey) -> Sequence[Pod]:
+        """The pods of a workload that have nodes."""
+
+
 @runtime_checkable
 class Preempts(Protocol):
     """A hook that says which pods leave for a workload of a higher priority; called by one thread at a time."""

@@ -18,6 +18,7 @@ from slurm_bridge import ports
 from slurm_bridge.cluster.snapshot import EMPTY, ClusterSnapshot
 from slurm_bridge.hooks import attempts, calls
 from slurm_bridge.hooks.base import Log, Nodes
+from slurm_bridge.hooks.evictions import QueueSituation
 from slurm_bridge.hooks.pass_context import LogOf
 from slurm_bridge.model.names import WorkloadKey
 from slurm_bridge.model.verdict import Reject, Wait
@@ -107,6 +108,8 @@ class HookServices:
     wake: Callable[[WorkloadKey], None] = lambda _: None
     #: The cluster now.
     snapshot: Callable[[], ClusterSnapshot] = lambda: EMPTY
+    #: For a workload that waits for a queue; it returns None while too little is known. None: nodes are not known here.
+    situation: Callable[[WorkloadKey], QueueSituation | None] | None = None
     post: JsonClient = nowhere
     counters: HookCounters = dataclasses.field(default_factory=Untold)
     finest: Finest = unheard
@@ -135,6 +138,7 @@ class ChainServices:
     #: For hooks whose answers take time: to look at a workload again, the cluster now, JSON over HTTP, counters.
     wake: Callable[[WorkloadKey], None] = lambda _: None
     seen: Callable[[], ClusterSnapshot] = lambda: EMPTY
+    situation: Callable[[WorkloadKey], QueueSituation | None] | None = None
     post: JsonClient = nowhere
     counters: HookCounters = dataclasses.field(default_factory=Untold)
     finest: Finest = unheard
@@ -153,6 +157,7 @@ class ChainServices:
             log=self.logs(hook),
             wake=self.wake,
             snapshot=self.seen,
+            situation=self.situation,
             post=self.post,
             counters=self.counters,
             finest=self.finest,

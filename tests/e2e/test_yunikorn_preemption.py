@@ -341,3 +341,37 @@ def events(world: World) -> str:
 def node_of(said: set[str]) -> str:
     """The node that a victim's event names."""
     return next(one.rpartition(" ")[2] for one in said if one.startswith("Preempted by "))
+
+
+@pytest.mark.real
+def test_what_is_evicted_leaves_one_node_with_room_for_the_asker(
+    kube: support_servers.Kubernetes, slurm: support_servers.Slurm, open_world: OpenWorld
+) -> None:
+    """Two pods of one node, and not the newest four, which are on two nodes; a native job keeps a third node."""
+    with (
+        support_farm.built(kube, slurm, 0, 0, 0, cpus=4) as farm,
+        support_families.granted(kube, "yunikorn"),
+        support_families.taken(slurm, farm, farm.nodes[2], cpus=1),
+    ):
+        queues = hook(shared("packed", 11, 4), evict_seconds=EVICT_SECONDS)
+        queues[0]["options"]["configuration"]["partitions"][0]["queues"][0]["submitacl"] = "*"
+        world = open_world("packed", hooks=queues, defaults={"partition": farm.partition})
+        first, second, third = farm.nodes
+        sizes = {"f1": (first, 2), "old1": (second, 2), "old2": (second, 2), "f3": (third, 1)}
+        sizes |= {"s1": (first, 1), "s2": (first, 1), "s3": (third, 1), "s4": (third, 1)}
+        manifests = [borrower(world, name, "root.packed.packed-b") for name in sizes]
+        for one, (node, cpus) in zip(manifests, sizes.values(), strict=True):
+            one["spec"]["nodeSelector"] = {"kubernetes.io/hostname": node}
+            one["spec"]["containers"] = support_world.asks(cpu=str(cpus), memory="64Mi")
+        asker = pod(world, "mine", "root.packed.packed-a", cpu="4")
+        with (
+            one_by_one(world, *manifests),
+            support_observer.observing(world) as observer,
+            pods(world, asker) as (mine,),
+        ):
+            bound = world.await_pod("mine", "a node", support_world.is_bound, SECONDS)
+            assert bound["spec"]["nodeName"] == second
+            assert staying(world) == sizes.keys() - {"old1", "old2"} | {"mine"}
+            assert said_to(world, mine, "PreemptionStarted") == [WORDS.format("packed.packed-a", "2 workloads")]
+            observer.expect(mine)
+        assert observer.seen.wrong == set()

@@ -11,7 +11,7 @@ from slurm_bridge.families.yunikorn.queues.core import QueueCore
 from slurm_bridge.families.yunikorn.queues.ledger import RejectedApplication
 from slurm_bridge.families.yunikorn.queues.ports import Callback
 from slurm_bridge.families.yunikorn.queues.quantities import LARGEST
-from slurm_bridge.families.yunikorn.queues.records import NodeMode, NodeReport, Registration, Update
+from slurm_bridge.families.yunikorn.queues.records import NodeMode, NodeReport, Registration, Rooms, Update
 from slurm_bridge.families.yunikorn.setup import PARTITION, Setup
 from slurm_bridge.families.yunikorn.turns import PATIENCE, CoreTurns
 from slurm_bridge.hooks.services import HookServices
@@ -42,9 +42,11 @@ class Engine:
         self._threads: Supervisor | None = None
         self._began = False
 
-    def begin(self, document: Document, manager: Callback, known: Update) -> None:
+    def begin(self, document: Document, manager: Callback, known: Update, rooms: Rooms | None = None) -> None:
         """Register with all that is known already; it is settled before other requests are handled."""
-        registration = Registration(rm=RM, configuration=document, mode=NodeMode.ALLOCATABLE, predicates=True)
+        registration = Registration(
+            rm=RM, configuration=document, mode=NodeMode.ALLOCATABLE, predicates=True, rooms=rooms
+        )
         self._core.register_resource_manager(registration, manager)
         self._core.update(known)
         self._core.settle()
@@ -87,6 +89,13 @@ class Engine:
         """Let it do what there is to do, also because time has passed."""
         if self._began:
             self._turns.take()
+
+    @property
+    def may_take_time(self) -> bool:
+        """Whether a question of the core may be answered slowly; else its own thread is woken, which asks again."""
+        if not self._turns.may_take_time:
+            self._turns.wake()
+        return self._turns.may_take_time
 
     # -- the node ----------------------------------------------------------------------------------------------------
 

@@ -14,10 +14,10 @@ Each time a workload enters it is another application: what leaves needs a while
 import functools
 import itertools
 import threading
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 
 from slurm_bridge.families.shared.inline import InlineBudget
-from slurm_bridge.families.yunikorn import core_requests, restorer
+from slurm_bridge.families.yunikorn import core_requests, restorer, rooms
 from slurm_bridge.families.yunikorn.demands import CoreDemand
 from slurm_bridge.families.yunikorn.engine import RM, Engine
 from slurm_bridge.families.yunikorn.evictions import Evictions
@@ -29,8 +29,10 @@ from slurm_bridge.families.yunikorn.queues.records import (
     FitQuestion,
     Named,
     News,
+    RoomQuestion,
     Thing,
     Update,
+    Ways,
     Why,
 )
 from slurm_bridge.families.yunikorn.restorer import RestoredWorkload
@@ -69,7 +71,8 @@ class Manager:
                 self._order(eviction)
             for one, member in restorer.askers(pairs, update):
                 self.evictions.add(member, one.room_made_by, self._services.clock.wall())
-            self.engine.begin(self.setup.document, self, update)
+            rooms = self._rooms if self._services.situation is not None else None
+            self.engine.begin(self.setup.document, self, update, rooms)
 
     def _in_slurm(self, member: QueueMember, *, started: bool) -> None:
         member.placed, member.stage = True, Stage.GIVEN
@@ -305,6 +308,30 @@ class Manager:
             if self.ahead.enter(name, now, 0 if awaited else most):
                 return ""
             return f"{most} are ahead"
+
+    def _rooms(self, question: RoomQuestion) -> Ways:
+        """Which workloads would have to leave so that nodes have room for it."""
+        asker, situation_of = self._by_name.get(question.ask.application), self._services.situation
+        if asker is None or situation_of is None or not self.engine.may_take_time:
+            return None
+        situation = situation_of(asker.demand.uid)
+        if situation is None:
+            return None
+        names = ([self._by_name.get(one.application) for one in unit] for unit in question.victims)
+        victims = [[member.demand.uid for member in unit if member is not None] for unit in names]
+        return self._told(asker, rooms.ways(situation, victims, question.may))
+
+    def _told(self, asker: QueueMember, ways: Iterable[tuple[int, ...]]) -> Iterator[tuple[int, ...]]:
+        """Its user and operators are told where no eviction would help."""
+        found = False
+        for way in ways:
+            found, asker.roomless = True, False
+            yield way
+        if not found and not asker.roomless:
+            asker.roomless = True
+            self._services.counters.happened("yunikorn", "no room")
+            self._services.log.info(f"{asker.demand.title}: no eviction would leave nodes on which it fits")
+            self._services.wake(asker.demand.uid)
 
     # -- evictions --------------------------------------------------------------------------------------------------
 

@@ -22,6 +22,8 @@ def waits(manager: Manager, member: QueueMember, now: float) -> Wait:
         if never:
             return Wait(reason="QueueTooSmall", message=never, retry_after=SAID_AGAIN, warning=True)
         held = reasons.waits(partition, application, total, manager.setup.where) or _behind(path, manager, now)
+        if member.roomless:
+            held = f"{held}; no workload is evicted for this, because no node would have room for it then"
         return Wait(reason="QueueWaiting", message=f"in queue {path}: {held}", retry_after=SAID_AGAIN)
 
     found = manager.engine.committed(look)

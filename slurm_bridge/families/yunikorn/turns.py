@@ -45,6 +45,13 @@ class CoreTurns:
         self._due = threading.Event()
         #: Something was told since a thread last began to work.
         self._news = False
+        #: The thread that runs `serve`.
+        self._server = 0
+
+    @property
+    def may_take_time(self) -> bool:
+        """No pass waits for the end of this work: it is done by the thread for that, or there are no threads."""
+        return not self._threads or threading.get_ident() == self._server
 
     def take(self, patience: float = 0.0) -> None:
         """Something was told. From within the work itself nothing follows: it ends only when nothing is left.
@@ -74,6 +81,7 @@ class CoreTurns:
 
     def serve(self, stop: threading.Event) -> None:
         """The thread, until it is told to stop."""
+        self._server = threading.get_ident()
         while not stop.is_set():
             told = self._due.wait(LOOK_AROUND) and not self._clock.wait(stop, GATHER)
             self._due.clear()

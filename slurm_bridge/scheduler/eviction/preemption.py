@@ -19,13 +19,12 @@ from slurm_bridge.model.names import WorkloadKey
 from slurm_bridge.model.workload import Root
 from slurm_bridge.runtime import backoff
 from slurm_bridge.scheduler.context import SchedulerContext
-from slurm_bridge.scheduler.eviction import preemptors, sites
+from slurm_bridge.scheduler.eviction import preemptors, sites, situation
 from slurm_bridge.scheduler.eviction.cases import PreemptionCase, PreemptionStage
 from slurm_bridge.scheduler.eviction.evictor import Evictor
 from slurm_bridge.scheduler.eviction.hold_manager import HOLD_SECONDS, HoldManager, HoldTerms
 from slurm_bridge.scheduler.eviction.nominations import NominationWriter
 from slurm_bridge.scheduler.eviction.preemptors import Preemptor
-from slurm_bridge.scheduler.eviction.situation import ClusterSituation
 from slurm_bridge.scheduler.eviction.store import EvictionStore
 from slurm_bridge.scheduler.pod_index import PodIndex
 from slurm_bridge.scheduler.queue import WorkQueue
@@ -37,8 +36,6 @@ T = TypeVar("T")
 TRIES = 3
 #: And for so many times as long as that took it is not asked again: other threads have work to do.
 REST = 9
-#: What Slurm says is in use may be so old when a pod is evicted because of it.
-FRESH_SECONDS = 5.0
 #: A workload that no eviction helps tries again later and later: this many times twice as late.
 DOUBLINGS = 5
 
@@ -137,23 +134,11 @@ class Preemptions:
 
     def _proposal(self, hook: Preempts, one: Preemptor) -> Proposal | None:
         """None when there is nothing to gain, or not yet."""
-        context, now = self._context, self._context.clock.now()
-        if now - context.facts_at > FRESH_SECONDS:
-            context.refresh_facts()
+        found = situation.of_ask(self._context, self._pod_index, one.ask, submitted=one.submitted)
+        if found is None:
             return None
         self._pause(one.root.key, hook)
-        situation = ClusterSituation(
-            ask=one.ask,
-            submitted=one.submitted,
-            avoided=frozenset({*context.avoid(one.ask.workload), *context.promised.nodes}),
-            snapshot=context.keeper.snapshot(),
-            chain=context.config.chain,
-            rules=context.config.rules,
-            table=context.table,
-            pod_index=self._pod_index,
-            wall=context.clock.wall(),
-        )
-        return preemptors.proposal(hook, one, situation)
+        return preemptors.proposal(hook, one, found)
 
     def _pause(self, key: WorkloadKey, hook: Preempts) -> None:
         """It has had its try; each further one is later."""

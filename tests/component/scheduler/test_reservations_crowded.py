@@ -55,7 +55,8 @@ def test_a_node_that_is_kept_does_not_make_the_cluster_smaller(bridge: Bridge) -
     (kept,) = reserved(bridge)[0].nodes
     there = bridge.core.context.keeper.snapshot().slurm_nodes[kept]
     assert ("RESERVED" in there.states, there.used_cpus) == (True, 2)
-    queues.pod("mine", "root.a", cpu="1")
+    # One cpu would be free beside the pod of the other scheduler.
+    queues.pod("mine", "root.a", cpu="2")
     until(bridge, lambda: any(map(bridge.leaving, small)))
     bridge.run(5)
     assert sum(map(bridge.leaving, small)) == 1

@@ -50,7 +50,8 @@ def keeps_back(partition: QueuePartition, waiting: PendingAsk, leaf: Queue, now:
 def _is_owed(partition: QueuePartition, waiting: PendingAsk, leaf: Queue, short: Amount, now: float) -> bool:
     if not waiting.ask.allow_preempt_other or not any(queue.guaranteed for queue in leaf.lineage):
         return False
-    believed = partition.vain and partition.vain.get(kind(partition, waiting), now) > now
+    vain = partition.vain
+    believed = vain and max(vain.get(kind(partition, waiting), now), vain.get(waiting.id, now)) > now
     return not believed and crowded.is_owed(promised(partition, leaf), leaf, waiting.total, short)
 
 

@@ -65,7 +65,7 @@ class Lane:
         self._plan = tree_builder.plan(settings)
         sorts = nodes.sorts(settings.node_sort.weights)
         self.partition = QueuePartition(tree_builder.build(self._plan), sorts, self._rules(settings), settings.root)
-        self._preemption = PartitionPreemption(settings.preemption, self._would_do)
+        self._preemption = PartitionPreemption(settings.preemption, self._would_do, origin.rooms)
         self._passing = Passing(self.partition, self._may if origin.predicates else None)
         #: Proposed and not answered; the ask that is to wait if it is refused.
         self._flying: dict[AskId, records.AllocationAsk | None] = {}

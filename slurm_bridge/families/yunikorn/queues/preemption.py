@@ -7,7 +7,7 @@ guarantee, and of those that are alike only one in a while, when the last of the
     15 s later     refused asks are tried again, and asks that still wait though all victims have gone
 """
 
-from collections.abc import Callable, Hashable, Iterable, Iterator
+from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
 
 from slurm_bridge.families.yunikorn.queues import amounts, crowd, orders, tree
 from slurm_bridge.families.yunikorn.queues.applications import Application, PendingAsk
@@ -20,13 +20,16 @@ from slurm_bridge.families.yunikorn.queues.preemptors.facts import (
     Asker,
     AttemptAllocation,
     AttemptNode,
+    AttemptRefused,
     AttemptScene,
     ImaginedNode,
     Outcome,
     Planned,
+    Reason,
+    WaysToRoom,
 )
 from slurm_bridge.families.yunikorn.queues.quotas import Quotas
-from slurm_bridge.families.yunikorn.queues.records import AskId
+from slurm_bridge.families.yunikorn.queues.records import AskId, RoomQuestion, Rooms, Ways
 from slurm_bridge.families.yunikorn.queues.tree import Queue
 
 #: Between two looks of which the first has found nothing, in seconds; attempts of a look; asks of a leaf it goes by.
@@ -41,10 +44,11 @@ WouldDo = Callable[[PendingAsk, str, tuple[AskId, ...]], bool]
 class PartitionPreemption:
     """A preemptor for one partition, which remembers what it tried."""
 
-    def __init__(self, settings: Settings, would_do: WouldDo) -> None:
+    def __init__(self, settings: Settings, would_do: WouldDo, rooms: Rooms | None = None) -> None:
         self.quotas = Quotas()
         self._settings = settings
         self._would_do = would_do
+        self._rooms = rooms
         self._next_look = 0.0
         #: When an attempt was made last: in vain for those that are alike, at all for an ask.
         self._tried: dict[Hashable, float] = {}
@@ -66,25 +70,30 @@ class PartitionPreemption:
 
     def _for_asks(self, partition: QueuePartition, now: float) -> Iterator[PreemptionPlan]:
         self._tried = {key: at for key, at in self._tried.items() if now < at + attempts.CHECK_EVERY}
-        found = False
+        again = False
         left = MOST_ATTEMPTS
         for waiting in self._candidates(partition, now):
             outcome = self._attempt(partition, waiting, now)
+            if isinstance(outcome, AttemptRefused) and outcome.reason is Reason.NOT_YET:
+                again = True
+                continue
             self._tried[waiting.id] = now
             if isinstance(outcome, Planned):
-                found = True
+                again = True
                 nodes = tuple(dict.fromkeys(outcome.nodes)) if partition.nodes.are_shared_out else ()
                 yield PreemptionPlan(
                     victims=_keys(outcome.victims), message=outcome.message, asker=waiting.id, nodes=nodes
                 )
             else:
-                self._tried[crowd.kind(partition, waiting)] = now
-                _give_up(partition, waiting, now)
+                # Which nodes have room is another question for an ask of the same size that may run elsewhere.
+                alike = waiting.id if outcome.reason is Reason.NO_ROOM else crowd.kind(partition, waiting)
+                self._tried[alike] = now
+                _give_up(partition, waiting, alike, now)
             left -= 1
             if not left:
                 break
         # An ask that got room changes what there is for the next ones: they need not wait.
-        self._next_look = now if found else now + LOOK_EVERY
+        self._next_look = now if again else now + LOOK_EVERY
 
     def _candidates(self, partition: QueuePartition, now: float) -> Iterator[PendingAsk]:
         """Those that an attempt may be made for; what was carried out since the last one counts already."""
@@ -138,7 +147,18 @@ class PartitionPreemption:
             held=lambda node: _is_kept(partition, waiting, node),
             promised=partition.flights.promised(waiting.id),
             size=crowd.size(partition),
+            rooms=self._rooms_of(waiting),
         )
+
+    def _rooms_of(self, waiting: PendingAsk) -> WaysToRoom | None:
+        asked = self._rooms
+        if asked is None:
+            return None
+
+        def rooms(victims: Sequence[tuple[AttemptAllocation, ...]], may: Callable[[Sequence[int]], bool], /) -> Ways:
+            return asked(RoomQuestion(ask=waiting.ask, victims=tuple(map(_keys, victims)), may=may))
+
+        return rooms
 
 
 # -- entitled asks ---------------------------------------------------------------------------------------------------
@@ -207,12 +227,12 @@ def _asker(partition: QueuePartition, waiting: PendingAsk) -> Asker:
     )
 
 
-def _give_up(partition: QueuePartition, waiting: PendingAsk, now: float) -> None:
-    """No eviction makes room in the cluster for asks like this one: they are let in, and wait there."""
+def _give_up(partition: QueuePartition, waiting: PendingAsk, alike: Hashable, now: float) -> None:
+    """No eviction makes room in the cluster for this ask, or those like it: they are let in, and wait there."""
     leaf = partition.applications[waiting.ask.application].queue
     if crowd.size(partition) and crowd.keeps_back(partition, waiting, leaf, now):
         partition.vain = {key: until for key, until in partition.vain.items() if until > now}
-        partition.vain[crowd.kind(partition, waiting)] = now + attempts.CHECK_EVERY
+        partition.vain[alike] = now + attempts.CHECK_EVERY
         partition.grown += 1
 
 

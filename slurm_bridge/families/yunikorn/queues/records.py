@@ -6,7 +6,7 @@ Partitions carry the resource manager's own names here; inside, the proxy has th
 import dataclasses
 import enum
 import math
-from collections.abc import Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 
 from slurm_bridge.families.yunikorn.queues.amounts import Amount, Known
 from slurm_bridge.families.yunikorn.queues.config.documents import Document
@@ -143,17 +143,37 @@ class AllocationRelease:
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
+class RoomQuestion:
+    """Which of these allocations have to go so that all members of the ask find room on nodes?
+
+    Each of `victims` ends as a whole; they are named by their numbers. `may` says whether some of them may go together.
+    """
+
+    ask: AllocationAsk
+    victims: Sequence[tuple[AskId, ...]]
+    may: Callable[[Sequence[int]], bool]
+
+
+#: The ways to make room, those that cost least first; None while it is not known what nodes have.
+Ways = Iterable[tuple[int, ...]] | None
+#: Asked where a resource manager shares out the nodes itself; None where nothing but sums is known of them.
+Rooms = Callable[[RoomQuestion], Ways]
+
+
+@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
 class Registration:
     """A resource manager and the partitions that its administrator has configured.
 
     With `predicates` the core asks it about every node before it allocates or reserves there, and remembers what was
-    refused until something changes: when an answer would be another one now, the node is sent again.
+    refused until something changes: when an answer would be another one now, the node is sent again. `rooms` is asked
+    before something is evicted for an ask.
     """
 
     rm: str
     configuration: Document
     mode: NodeMode = NodeMode.FREE
     predicates: bool = False
+    rooms: Rooms | None = None
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
@@ -164,6 +184,7 @@ class Origin:
     incarnation: int
     mode: NodeMode = NodeMode.FREE
     predicates: bool = False
+    rooms: Rooms | None = None
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)

@@ -75,7 +75,11 @@ class Configuring:
         manager = self._ledger.managers[rm]
         registration = manager.registration
         origin = Origin(
-            rm=rm, incarnation=manager.incarnation, mode=registration.mode, predicates=registration.predicates
+            rm=rm,
+            incarnation=manager.incarnation,
+            mode=registration.mode,
+            predicates=registration.predicates,
+            rooms=registration.rooms,
         )
         partition = CommittedPartition(settings.name, origin, settings)
         self._ledger.partitions[partition.name] = partition

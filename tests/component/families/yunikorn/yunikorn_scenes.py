@@ -1,6 +1,7 @@
 """A pocket cluster whose workloads wait in queues: the hook as it is configured, in the daemon's own brain."""
 
 import dataclasses
+import functools
 from collections.abc import Callable
 from typing import Any
 
@@ -12,6 +13,7 @@ from slurm_bridge.hooks import calls, chain
 from slurm_bridge.hooks.services import ChainServices, HookServices
 from slurm_bridge.model import kinds
 from slurm_bridge.ports import Scope
+from slurm_bridge.scheduler.eviction import situation
 from tests.component.scheduler.whole_core import Bridge
 
 PROVIDED = [{"name": "provided"}]
@@ -37,7 +39,8 @@ class Queues:
         self.base = bridge.core.context.config
         self.around = ChainServices(clock=bridge.clock, settle=configuration.settle(), threads=False)
         self.around = dataclasses.replace(self.around, wake=bridge.core.queue.activate)
-        self.around = dataclasses.replace(self.around, seen=bridge.core.context.keeper.snapshot)
+        queued = functools.partial(situation.of_queued, bridge.core.context, bridge.core.pod_index)
+        self.around = dataclasses.replace(self.around, seen=bridge.core.context.keeper.snapshot, situation=queued)
         self.configure(*queues, **options)
 
     def configure(self, *queues: Any, **options: Any) -> None:

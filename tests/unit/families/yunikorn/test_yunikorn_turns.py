@@ -199,3 +199,17 @@ def test_without_a_thread_it_is_done_at_once(work: Work):
     work.told.append("left")
     turns.leave()
     assert [one for one, _ in work.done] == ["left"]
+
+
+def test_only_its_own_thread_may_take_its_time(work: Work, started: Callable[[CoreTurns], None]) -> None:
+    """A pass waits for what is done inline; where there are no threads, no other one would do it."""
+    turns, said = made(work), dict[str, bool]()
+    work.during = lambda: said.update({threading.current_thread().name: turns.may_take_time})
+    work.tell(turns, "inline")
+    assert said == {threading.current_thread().name: False}
+    started(turns)
+    work.told.append("later")
+    turns.leave()
+    work.await_done("later")
+    assert said["its own"]
+    assert CoreTurns(work.settle, work.fail, SystemClock(), threads=False).may_take_time

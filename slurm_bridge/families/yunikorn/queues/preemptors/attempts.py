@@ -5,10 +5,12 @@
 3. choice   the node with the least harm
 4. more     further victims, where a maximum of queues is in the way
 5. trim     only as many as the ask needs; and in a full cluster, as many as it takes besides
+   rooms    where another scheduler shares out the nodes, the fewest that leave the ask room on these, instead of 2 to 5
 6. guard    no queue ends below a guarantee that was met, or is preempted for the victims in turn
 """
 
 import dataclasses
+import itertools
 from collections.abc import Collection, Iterable, Sequence
 
 from slurm_bridge.families.yunikorn.queues import amounts
@@ -29,6 +31,8 @@ from slurm_bridge.families.yunikorn.queues.preemptors.units import Unit, parts
 #: How long an ask waits before anything is preempted for it, and until the next attempt, in seconds.
 DELAY = 30.0
 CHECK_EVERY = 15.0
+#: So many ways to make room on nodes are compared where a maximum takes further victims.
+MOST_WAYS = 8
 
 
 def is_allowed(asker: Asker, *, now: float, delay: float = DELAY) -> bool:
@@ -70,13 +74,18 @@ def _find(asker: Asker, scene: AttemptScene, balance: Balance) -> _Found | Reaso
     placement = _placed(asker, scene, balance, eligible)
     if isinstance(placement, Reason):
         return placement
-    victims: tuple[Unit, ...] | Reason = ()
     # Whether its nodes, or a maximum above it, need a victim at all.
-    if not (scene.guarded and guards.has_place(asker, placement.nodes, (), balance)):
-        victims = _chosen(asker, scene, balance, placement, eligible)
-    elif not short:
+    is_admitted = scene.guarded and guards.has_place(asker, placement.nodes, (), balance)
+    if is_admitted and not short:
         return Reason.NOT_NEEDED
-    if short and not isinstance(victims, Reason):
+    victims: tuple[Unit, ...] | Reason = ()
+    if not is_admitted:
+        victims = _chosen(asker, scene, balance, placement, eligible)
+    if scene.rooms is not None and not isinstance(victims, Reason):
+        victims = _roomy(asker, scene, balance, eligible, victims)
+        if short and not isinstance(victims, Reason):
+            victims = crowded.withdrawn(asker, balance, victims, eligible, short) or Reason.NOT_NEEDED
+    elif short and not isinstance(victims, Reason):
         victims = crowded.further(asker, balance, victims, eligible, short) or Reason.SHORTFALL
     if isinstance(victims, Reason):
         return victims
@@ -93,6 +102,30 @@ def _placed(asker: Asker, scene: AttemptScene, balance: Balance, eligible: Seque
     if placement is None:
         return Reason.NO_NODE
     return placement
+
+
+def _roomy(
+    asker: Asker, scene: AttemptScene, balance: Balance, eligible: Sequence[Unit], needed: tuple[Unit, ...]
+) -> tuple[Unit, ...] | Reason:
+    """The fewest victims that leave nodes for all members, and let it in; `needed` are some that let it in."""
+
+    def may(numbers: Sequence[int]) -> bool:
+        return crowded.may_go(asker, balance, (eligible[number] for number in numbers))
+
+    assert scene.rooms is not None
+    ways = scene.rooms([unit.parts for unit in eligible], may)
+    if ways is None:
+        return Reason.NOT_YET
+    found: list[tuple[Unit, ...]] = []
+    for way in itertools.islice(ways, MOST_WAYS):
+        victims = tuple(eligible[number] for number in way)
+        more = guards.beyond(asker, victims, needed, balance)
+        if crowded.may_go(asker, balance, (*victims, *more)):
+            found.append((*victims, *more))
+            if not more:
+                # Those that follow cost more.
+                break
+    return min(found, key=lambda victims: sum(unit.members for unit in victims), default=Reason.NO_ROOM)
 
 
 def _chosen(

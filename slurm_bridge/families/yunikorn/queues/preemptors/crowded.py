@@ -45,7 +45,38 @@ def further(
     Unlike room in a queue, that in the cluster is taken by asks that were let in beyond its size: what goes may be more
     than what is asked for.
     """
-    trial, chosen, left = Trial(asker, balance, guarded=True), tuple(victims), dict(short)
+    chosen = tuple(victims)
+    taken, left = _taken(asker, balance, chosen, eligible, short)
+    return None if _is_short(left) else (*chosen, *_needed(taken, short, left))
+
+
+def withdrawn(
+    asker: Asker, balance: Balance, victims: tuple[Unit, ...], eligible: Iterable[Unit], short: Amount
+) -> tuple[Unit, ...]:
+    """The victims that leave nodes for the ask, and what has not started beyond the cluster's size: it lines up anew.
+
+    Nothing else that has started goes: it would leave for nothing.
+    """
+    taken, left = _taken(asker, balance, victims, (unit for unit in eligible if not unit.started), short)
+    return (*victims, *(taken if _is_short(left) else _needed(taken, short, left)))
+
+
+def may_go(asker: Asker, balance: Balance, units: Iterable[Unit]) -> bool:
+    """All of these together, one after the other."""
+    trial = Trial(asker, balance, guarded=True)
+    trial.charge(asker.total)
+    for unit in units:
+        if not _may_lose(trial, unit):
+            return False
+        trial.remove(unit)
+    return True
+
+
+def _taken(
+    asker: Asker, balance: Balance, chosen: Iterable[Unit], eligible: Iterable[Unit], short: Amount
+) -> tuple[list[Unit], dict[str, int]]:
+    """Further ones that help, in order, and what is short all the same."""
+    trial, left = Trial(asker, balance, guarded=True), dict(short)
     trial.charge(asker.total)
     for unit in chosen:
         trial.remove(unit)
@@ -59,7 +90,7 @@ def further(
             trial.remove(unit)
             amounts.add(left, _given(unit, short, -1))
             taken.append(unit)
-    return None if _is_short(left) else (*chosen, *_needed(taken, short, left))
+    return taken, left
 
 
 def _needed(taken: Iterable[Unit], short: Amount, left: dict[str, int]) -> tuple[Unit, ...]:

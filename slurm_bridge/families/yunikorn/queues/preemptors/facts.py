@@ -3,7 +3,7 @@
 import dataclasses
 import enum
 import math
-from collections.abc import Callable, Hashable, Iterable, Iterator
+from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
 from typing import Protocol
 
 from slurm_bridge.families.yunikorn.queues import amounts
@@ -86,6 +86,18 @@ class Acceptable(Protocol):
     def __call__(self, node: str, victims: tuple[AttemptAllocation, ...], /) -> bool: ...
 
 
+class WaysToRoom(Protocol):
+    """Ways to make room for the ask where another scheduler shares out the nodes, those that cost least first.
+
+    Each of `victims` ends as a whole; a way names them by their numbers, and `may` says whether some may go together.
+    None while it is not known what nodes have.
+    """
+
+    def __call__(
+        self, victims: Sequence[tuple[AttemptAllocation, ...]], may: Callable[[Sequence[int]], bool], /
+    ) -> Iterable[tuple[int, ...]] | None: ...
+
+
 def any_node(_node: str, _victims: tuple[AttemptAllocation, ...], /) -> bool:
     """No predicates: every node does."""
     return True
@@ -108,7 +120,7 @@ class AttemptScene:
     victim is evicted unless the ask has its place then, and victims take nothing back from the asker of their plan.
 
     `size` is what all of it must fit into where no node is ever full; None where nothing but queues and nodes has an
-    end.
+    end. `rooms` then knows the nodes: nothing is evicted unless it leaves some on which the ask fits.
     """
 
     standing: Callable[[Queue], Iterable[AttemptAllocation]]
@@ -119,10 +131,11 @@ class AttemptScene:
     promised: tuple[tuple[Queue, Amount], ...] = ()
     guarded: bool = True
     size: Known = None
+    rooms: WaysToRoom | None = None
 
 
 class Reason(enum.StrEnum):
-    """Why nothing is preempted. The last three are those of a guarded attempt."""
+    """Why nothing is preempted. The last five are those of a guarded attempt, the last two where `rooms` is asked."""
 
     DOES_NOT_GUARANTEE = "does_not_guarantee"
     NO_NODE = "no_node"
@@ -132,6 +145,8 @@ class Reason(enum.StrEnum):
     NOT_NEEDED = "not_needed"
     BELOW_GUARANTEE = "below_guarantee"
     TAKEN_BACK = "taken_back"
+    NO_ROOM = "no_room"
+    NOT_YET = "not_yet"
 
 
 #: What is said of each, of an ask and its queue.
@@ -144,6 +159,8 @@ WORDS = {
     Reason.NOT_NEEDED: "{asker} has its place without any victim",
     Reason.BELOW_GUARANTEE: "the victims for {asker} would leave a queue below its guarantee",
     Reason.TAKEN_BACK: "queue {queue} would be preempted for the victims of {asker} in turn",
+    Reason.NO_ROOM: "no victims leave nodes on which {asker} fits",
+    Reason.NOT_YET: "it is not known yet what nodes have for {asker}",
 }
 
 

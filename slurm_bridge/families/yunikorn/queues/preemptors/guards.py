@@ -53,6 +53,16 @@ def _fits_maxima(asker: Asker, gone: Iterable[Unit], balance: Balance) -> bool:
     )
 
 
+def beyond(asker: Asker, victims: Sequence[Unit], needed: Iterable[Unit], balance: Balance) -> tuple[Unit, ...]:
+    """Those of the `needed` without which the ask does not fit into every maximum above it, victims or not."""
+    more = [unit for unit in needed if unit not in victims]
+    for unit in reversed(tuple(more)):
+        others = [other for other in more if other is not unit]
+        if _fits_maxima(asker, (*victims, *others), balance):
+            more = others
+    return tuple(more)
+
+
 def is_over(queue: Queue, balance: Balance) -> bool:
     """There is more than a maximum here or above: it was lowered."""
     return any(not amounts.fit_in_max_undefined(balance.kept(one), one.max) for one in queue.lineage)
