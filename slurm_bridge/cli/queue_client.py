@@ -9,7 +9,7 @@ from typing import Any
 from slurm_bridge import errors
 from slurm_bridge.cli import pages
 from slurm_bridge.daemon import queue_view
-from slurm_bridge.families.yunikorn import files
+from slurm_bridge.families.yunikorn import files, node_sorts
 from slurm_bridge.families.yunikorn.queues.config import parser, validation
 from slurm_bridge.web.administration import CheckedConfiguration
 
@@ -38,5 +38,7 @@ def check(file: pathlib.Path, *, one_place: bool = True) -> CheckedConfiguration
         parsed = parser.parse(files.read(str(file)))
     except errors.BadConfiguration as error:
         return CheckedConfiguration(problems=(str(error),))
+    # Which of the installed orders of nodes the hook may use is for its options to say.
+    parsed = validation.registered(parsed, node_sorts.installed())
     found = validation.problems(parsed, one_place=one_place)
     return CheckedConfiguration(problems=tuple(map(str, found)), warnings=tuple(map(str, parsed.document.warnings)))

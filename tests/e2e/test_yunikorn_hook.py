@@ -49,6 +49,7 @@ QUEUES = [
     queue("full", resources=most(vcore="2"), **OPEN_TO_ALL),
     queue("gangs", resources=most(vcore="4"), **OPEN_TO_ALL),
     queue("closed", submitacl=" staff"),
+    queue("sorted", **OPEN_TO_ALL),
     queue(
         "limited",
         limits=[{"limit": "one cpu", "users": ["ann"], "maxresources": {"vcore": "1"}}],
@@ -147,6 +148,25 @@ def gang(world: World, name: str, members: int) -> Iterator[None]:
     finally:
         objects.delete("Job", name)
         wait.until(lambda: support_groups.living_of(world, "Job", name) == [], "end of the gang's job", SECONDS)
+
+
+@pytest.mark.real
+def test_on_four_nodes_binpacking_fills_the_used_node_and_fair_takes_an_empty_one(world: World, farm: Farm) -> None:
+    """The pods name no node; by itself Slurm would not tell the two apart."""
+    first, _, third, _ = farm.nodes
+    there = [pod(world, "some", "root.sorted", cpu="2"), pod(world, "most", "root.sorted", cpu="9")]
+    for one, node in zip(there, (first, third), strict=True):
+        one["spec"]["nodeSelector"] = {"kubernetes.io/hostname": node}
+    asked = [
+        pod(world, sort, "root.sorted", **{names.JOB_PREFIX + "node-sort-policy": sort})
+        for sort in ("binpacking", "fair")
+    ]
+    with pods(world, *there):
+        bound(world, "some", "most")
+        with pods(world, *asked):
+            packed, spread = (str(one["spec"]["nodeName"]) for one in bound(world, "binpacking", "fair"))
+    assert packed == third
+    assert spread in set(farm.nodes) - {first, third}
 
 
 @pytest.mark.real

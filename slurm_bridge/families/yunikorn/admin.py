@@ -8,7 +8,7 @@ import dataclasses
 from collections.abc import Sequence
 
 from slurm_bridge.errors import BadConfiguration
-from slurm_bridge.families.yunikorn import files, people, setup
+from slurm_bridge.families.yunikorn import files, node_sorts, people, setup
 from slurm_bridge.families.yunikorn.manager import Manager
 from slurm_bridge.families.yunikorn.queues import acl
 from slurm_bridge.families.yunikorn.queues.config import parser, validation
@@ -87,8 +87,9 @@ class QueueAdmin:
 
     def mistakes(self, body: bytes) -> tuple[str, ...]:
         """What is wrong with it as it is written; Unreadable where it is no YAML."""
-        parsed = parser.parse(files.handed_in(body))
-        return tuple(map(str, validation.problems(parsed, one_place=self.setup.options.one_place)))
+        options = self.setup.options
+        parsed = validation.registered(parser.parse(files.handed_in(body)), node_sorts.load(options.node_sorts))
+        return tuple(map(str, validation.problems(parsed, one_place=options.one_place)))
 
     def against(self, made: Setup) -> tuple[str, ...]:
         """Why this cannot follow the one in force: queues are in use that would become something else."""

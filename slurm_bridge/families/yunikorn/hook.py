@@ -17,6 +17,7 @@ from slurm_bridge.families.yunikorn import (
     admin,
     demands,
     node_scores,
+    node_sorts,
     people,
     picture,
     queue_reasons,
@@ -31,7 +32,6 @@ from slurm_bridge.families.yunikorn.options import YunikornOptions
 from slurm_bridge.families.yunikorn.partition_size import PartitionMeasure
 from slurm_bridge.families.yunikorn.passed_over import Passed
 from slurm_bridge.families.yunikorn.picture import Picture
-from slurm_bridge.families.yunikorn.queues.orders import NodePolicy, node_policy
 from slurm_bridge.families.yunikorn.restorer import RestoredWorkload
 from slurm_bridge.families.yunikorn.setup import LOCAL, OFF, Setup
 from slurm_bridge.hooks.base import GO, Admit, Ask, Audience, Fields, Mode, Nodes, Rank, Scores, Session
@@ -239,13 +239,22 @@ class Yunikorn:
             return _NO_FIELDS
         return self._setup.fields(member.queue)
 
-    def score(self, session: Session, ask: Ask, _nodes: Nodes) -> Scores:
+    def score(self, session: Session, ask: Ask, nodes: Nodes) -> Scores:
         """By the order of nodes that the application or its partition chose; none where neither did."""
         sort = self._setup.partition.node_sort
         chosen = ask.hints.get("node-sort-policy", "") or sort.policy
-        if not chosen or self._setup.options.mode == OFF or chosen not in tuple(NodePolicy):
+        options = self._setup.options
+        if not chosen or options.mode == OFF or chosen not in self._node_sorts:
             return _NO_SCORES
-        return Scores(nodes=node_scores.scores(session.columns, node_policy(chosen), sort.weights))
+        found = node_scores.scores(session.snapshot, chosen, sort)
+        partition = self.express(session, ask).partition or ask.request.partition
+        among = session.columns.mask(nodes) & whole_nodes.inside(partition, session.snapshot, session.columns)
+        tiers = node_scores.tiers(session.columns, found, among, ask, options.node_sort_seconds)
+        return Scores(nodes=found, tiers=tiers)
+
+    @property
+    def _node_sorts(self) -> tuple[str, ...]:
+        return node_sorts.names(self._setup.partition.node_sort.registered)
 
     # -- inside ------------------------------------------------------------------------------------------------------
 
@@ -321,7 +330,7 @@ class Yunikorn:
             note = f"queue {member.queue}" if member.queue else "in no queue"
             return Admit(note=f"{note}, for information only", audience=Audience.OPERATOR)
         if member.stage is Stage.REFUSED:
-            return Reject(reason="QueueRejected", message=_refused(member))
+            return Reject(reason="QueueRejected", message=_refused(member, self._node_sorts))
         if member.stage is Stage.GIVEN and member.queue:
             return Admit(note=f"queue {member.queue}")
         if session.mode is Mode.SIMULATED:
@@ -331,10 +340,10 @@ class Yunikorn:
         return queue_reasons.waits(manager, member, session.now)
 
 
-def _refused(member: QueueMember) -> str:
+def _refused(member: QueueMember, known: Sequence[str]) -> str:
     sort = member.demand.node_sort
-    if sort and sort not in tuple(NodePolicy):
-        allowed = " and ".join(NodePolicy)
+    if sort and sort not in known:
+        allowed = f"{', '.join(known[:-1])} and {known[-1]}"
         return f"annotation {JOB_PREFIX}node-sort-policy is {sort!r}: allowed are {allowed}, or no such annotation"
     return f"no queue takes it: {member.why}"
 

@@ -2,19 +2,23 @@
 
 import math
 from collections.abc import Callable, Iterable, Mapping
+from fractions import Fraction
 
 import numpy as np
 from numpy.typing import NDArray
 
-from slurm_bridge.cluster.columns import Mask, NodeColumns, Numbers
+from slurm_bridge.cluster.columns import Mask, NodeColumns, Numbers, units
+from slurm_bridge.cluster.memo import VersionCache
 from slurm_bridge.cluster.snapshot import ClusterSnapshot
 from slurm_bridge.families.yunikorn.demands import MEMORY
 from slurm_bridge.families.yunikorn.queues.config import documents
 from slurm_bridge.families.yunikorn.queues.config.documents import PartitionDocument
-from slurm_bridge.families.yunikorn.queues.orders import WEIGHTS, NodePolicy
+from slurm_bridge.families.yunikorn.queues.orders import WEIGHTS, NodePolicy, node_policy
 from slurm_bridge.families.yunikorn.queues.quantities import VCORE
+from slurm_bridge.hooks.base import Ask, Tiers
 from slurm_bridge.model.node import Node
 from slurm_bridge.model.slurmnode import SlurmNode
+from slurm_bridge.translate import resources
 
 #: It is measured once in so many seconds at most: with each change all waiting workloads are looked at again.
 EVERY = 2.0
@@ -22,6 +26,14 @@ EVERY = 2.0
 _OPEN = frozenset({"IDLE", "MIXED", "ALLOCATED"})
 _CLOSED = frozenset({"DRAIN", "DOWN", "FAIL", "ERROR", "MAINTENANCE", "NOT_RESPONDING", "INVALID_REG", "POWER_DRAIN"})
 _SHUT, _RESERVED, _FREE = range(3)
+
+#: From so many nodes on the first tier is what it is for all scores: a burst must not wait for a few of them.
+LARGE = 100
+#: On smaller clusters it has at least one node of so many.
+PART = 10
+
+#: Scores of registered orders by name and function, for the version of what is in use.
+_REGISTERED: VersionCache[tuple[str, int], Numbers] = VersionCache()
 
 #: How much of a kind others than the bridge have on these nodes, all together.
 Taken = Callable[[str, Mask], int]
@@ -104,18 +116,78 @@ def _takes_jobs(slurm: SlurmNode | None) -> int:
     return _RESERVED if "RESERVED" in slurm.states else _FREE
 
 
-def scores(columns: NodeColumns, policy: NodePolicy, weights: Mapping[str, float]) -> Numbers:
+def scores(snapshot: ClusterSnapshot, policy: str, sort: documents.NodeSort) -> Numbers:
     """Higher is better: what is left of a node, or for binpacking what is used of it, as weighted parts of 1.
 
-    What Slurm has given away counts as used, or what pods ask for where that is more.
+    What Slurm has given away counts as used, or what pods ask for where that is more. A registered order says itself
+    how good a node is.
     """
+    order = sort.registered.get(policy)
+    if order is None:
+        return _by_usage(snapshot.columns, node_policy(policy), sort.weights)
+    key = (policy, id(order))
+    return _REGISTERED.get(snapshot.use_version, key, lambda: _by_order(snapshot.columns, order, sort.weights))
+
+
+def _by_order(columns: NodeColumns, order: documents.NodeOrder, weights: Mapping[str, float]) -> Numbers:
+    """Node by node, for it is foreign code; what it says that is no number comes last."""
+    kinds = sorted({VCORE, MEMORY, *weights})
+    names = {kind: "cpu" if kind == VCORE else kind for kind in kinds}
+    there = {kind: columns.allocatable(name).tolist() for kind, name in names.items()}
+    used = {kind: _taken(columns, name).tolist() for kind, name in names.items()}
+    values = np.full(len(columns.present), -math.inf)
+    for row in np.flatnonzero(columns.present).tolist():
+        score = float(order({kind: there[kind][row] for kind in kinds}, {kind: used[kind][row] for kind in kinds}))
+        values[row] = -score if math.isfinite(score) else -math.inf
+    return Numbers(columns, lambda: (np.nan_to_num(values, neginf=np.finfo(np.float64).min), columns.present))
+
+
+def _by_usage(columns: NodeColumns, policy: NodePolicy, weights: Mapping[str, float]) -> Numbers:
     counted: NDArray[np.float64] = np.zeros(len(columns.present))
     used: NDArray[np.float64] = np.zeros(len(columns.present))
     for kind, weight in (weights or WEIGHTS).items():
         name = "cpu" if kind == VCORE else kind
         there = columns.allocatable(name).astype(np.float64)
-        taken = np.maximum(columns.used(name), columns.given_away(name)).astype(np.float64)
+        taken = _taken(columns, name).astype(np.float64)
         used += weight * np.divide(taken, there, out=np.zeros_like(there), where=there > 0)
         counted += weight * (there > 0)
     usage = np.divide(used, counted, out=np.zeros_like(used), where=counted > 0)
     return Numbers(columns, lambda: (usage if policy is NodePolicy.BINPACKING else 1 - usage, columns.present))
+
+
+def _taken(columns: NodeColumns, name: str) -> NDArray[np.int64]:
+    taken: NDArray[np.int64] = np.maximum(columns.used(name), columns.given_away(name))
+    return taken
+
+
+def tiers(columns: NodeColumns, scores: Numbers, among: Mask, ask: Ask, seconds: float) -> Tiers | None:
+    """On a small cluster: as few of the best nodes as have room for the workload, then all of them.
+
+    None where the cluster is large, or is too full: then scores count as they always do.
+    """
+    count = int(np.count_nonzero(among))
+    if count >= LARGE:
+        return None
+    places = _places(columns, ask)
+    rows = np.flatnonzero(among & (places > 0))
+    best_first = rows[np.argsort(-scores.values_of(columns)[rows], kind="stable")]
+    held, wanted = np.cumsum(places[best_first]), len(ask.workload.pods)
+    if not len(held) or held[-1] < wanted:
+        return None
+    needed = int(np.searchsorted(held, wanted)) + 1
+    return Tiers(count=2, first=max(needed, -(-count // PART)), widen_after=seconds)
+
+
+def _places(columns: NodeColumns, ask: Ask) -> NDArray[np.int64]:
+    """For so many pods as large as the largest there is room on each node now. Slurm gives whole processors."""
+    pods = [shape.pods[0] for shape in ask.shapes] or [ask.workload.pods[0]]
+    most: dict[str, Fraction] = {}
+    for pod in pods:
+        for name, amount in resources.requests_of(pod).items():
+            most[name] = max(most.get(name, Fraction(0)), Fraction(math.ceil(amount) if name == "cpu" else amount))
+    found = np.full(len(columns.present), len(ask.workload.pods), np.int64)
+    for name, amount in most.items():
+        if amount > 0:
+            left = np.maximum(columns.allocatable(name) - _taken(columns, name), 0)
+            found = np.minimum(found, left // units(name, amount))
+    return np.minimum(found, 1) if ask.request.exclusive else found

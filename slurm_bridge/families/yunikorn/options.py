@@ -51,6 +51,10 @@ class YunikornOptions(pydantic.BaseModel, frozen=True, extra="forbid", use_attri
     one_place: bool = True
     """Each queue name may stand below one parent only, the same in every partition; `false` allows one name below
     several parents."""
+    node_sorts: tuple[_Name, ...] = ()
+    """Orders of nodes of installed packages that partitions and workloads may name, beside `fair` and `binpacking`."""
+    node_sort_seconds: Annotated[float, pydantic.Field(ge=0)] = 5.0
+    """On clusters of fewer than 100 nodes a job waits for so long for the nodes that come first, then for any."""
     ahead: Annotated[int, pydantic.Field(ge=0)] = 16
     """How many workloads of the queues may be pending in Slurm at once; the others wait in their queues. 0: no
     limit."""

@@ -4,7 +4,7 @@ import dataclasses
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from slurm_bridge.errors import BadConfiguration
-from slurm_bridge.families.yunikorn import files
+from slurm_bridge.families.yunikorn import files, node_sorts
 from slurm_bridge.families.yunikorn.options import TargetOptions, YunikornOptions
 from slurm_bridge.families.yunikorn.queues.config import documents, validation
 from slurm_bridge.families.yunikorn.queues.config.documents import Document, PartitionDocument, QueueDocument
@@ -97,7 +97,7 @@ def _read(options: YunikornOptions) -> tuple[str, Document]:
     """The configuration as a text, and what that says."""
     text = files.text(options.file) if options.file else files.written(options.configuration)
     mapping = files.parsed(text, f"file {options.file}") if options.file else options.configuration
-    return text, validation.load(mapping, one_place=options.one_place)
+    return text, validation.load(mapping, one_place=options.one_place, node_sorts=node_sorts.load(options.node_sorts))
 
 
 def _of(options: YunikornOptions, found: PartitionDocument, text: str, now: float) -> Setup:

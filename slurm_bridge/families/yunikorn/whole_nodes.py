@@ -42,7 +42,11 @@ def expected(ask: Ask, asked: Mapping[str, int], minimum: int, snapshot: Cluster
     """Before it has nodes: no node of its could be larger. What it asks for itself where no node can take it."""
     columns, pod = snapshot.columns, ask.workload.pods[0]
     kinds = _kinds(columns)
-    among = _inside(ask, snapshot, columns) & selection.accepting(columns, pod) & _large_enough(columns, pod, kinds)
+    among = (
+        inside(ask.request.partition, snapshot, columns)
+        & selection.accepting(columns, pod)
+        & _large_enough(columns, pod, kinds)
+    )
     if not among.any():
         return dict(asked)
     largest = {kind: int(columns.allocatable(_name(kind))[among].max()) for kind in kinds}
@@ -60,9 +64,9 @@ def of_nodes(names: Iterable[str], asked: Mapping[str, int], snapshot: ClusterSn
     return _at_least(asked, {kind: int(columns.allocatable(_name(kind))[there].sum()) for kind in _kinds(columns)})
 
 
-def _inside(ask: Ask, snapshot: ClusterSnapshot, columns: NodeColumns) -> Mask:
-    """The nodes of its partitions; all nodes where Slurm does not say which partition it comes into."""
-    partitions = named(ask.request.partition, snapshot.partitions)
+def inside(partition: str | None, snapshot: ClusterSnapshot, columns: NodeColumns) -> Mask:
+    """The nodes of these partitions; all nodes where Slurm does not say which partition a job comes into."""
+    partitions = named(partition, snapshot.partitions)
     return mask_of(partitions, snapshot, columns) if partitions else columns.present
 
 

@@ -32,8 +32,9 @@ def application_obstacle(application: records.Application, partition: CommittedP
         return f"application {name}: one of this name is still leaving; add it again once its removal is confirmed"
     if known is not None:
         return f"application {name}: is in queue {known.queue.path} already"
-    if application.node_sort and application.node_sort not in tuple(NodePolicy):
-        allowed = ", ".join(sorted(NodePolicy))
+    sorts = {*NodePolicy, *partition.settings.node_sort.registered}
+    if application.node_sort and application.node_sort not in sorts:
+        allowed = ", ".join(sorted(sorts))
         return f"application {name}: node sort {application.node_sort!r} is unknown; allowed are {allowed}"
     return ""
 

@@ -63,7 +63,7 @@ class Lane:
         self.inbox: CoreEventQueue[SchedulerEvent] = CoreEventQueue()
         self._setting = setting
         self._plan = tree_builder.plan(settings)
-        sorts = nodes.sorts(settings.node_sort.weights)
+        sorts = nodes.sorts(settings.node_sort)
         self.partition = QueuePartition(tree_builder.build(self._plan), sorts, self._rules(settings), settings.root)
         self._preemption = PartitionPreemption(settings.preemption, self._would_do, origin.rooms)
         self._passing = Passing(self.partition, self._may if origin.predicates else None)
@@ -124,7 +124,7 @@ class Lane:
         changes, gone = reload.reload(self.partition.root, self._plan, busy)
         for queue in gone:
             self.partition.forget(queue)
-        self.partition.follow(self._rules(settings), nodes.sorts(settings.node_sort.weights), settings.root)
+        self.partition.follow(self._rules(settings), nodes.sorts(settings.node_sort), settings.root)
         lowered = [one for path in changes.lowered if (one := find(self.partition.root, path)) is not None]
         self._preemption.follow(settings.preemption, lowered, self._setting.clock.wall())
 

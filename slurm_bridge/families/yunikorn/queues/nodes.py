@@ -6,20 +6,26 @@ Orders are kept: a change of a node moves that node in them and leaves the other
 import bisect
 import functools
 import itertools
-from collections.abc import Callable, Collection, Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 
 from slurm_bridge.families.yunikorn.queues import amounts, orders, records
 from slurm_bridge.families.yunikorn.queues.amounts import Amount, Known
+from slurm_bridge.families.yunikorn.queues.config import documents
 from slurm_bridge.families.yunikorn.queues.orders import NodePolicy
 from slurm_bridge.families.yunikorn.queues.records import Allocation, AskId, NodeMode
 
 #: Capacity and what is allocated of it, to a score; low scores are tried first.
-NodeSort = Callable[[Amount, Amount], float]
+NodeSort = documents.NodeOrder
+_USUAL = documents.NodeSort()
 
 
-def sorts(weights: Mapping[str, float] | None = None) -> Mapping[str, NodeSort]:
-    """The orders that are built in, by name."""
-    return {policy.value: functools.partial(orders.node_score, policy=policy, weights=weights) for policy in NodePolicy}
+def sorts(configured: documents.NodeSort = _USUAL) -> Mapping[str, NodeSort]:
+    """The orders that are built in, and those that are registered, by name."""
+    builtin = {
+        policy.value: functools.partial(orders.node_score, policy=policy, weights=configured.weights)
+        for policy in NodePolicy
+    }
+    return {**configured.registered, **builtin}
 
 
 class PartitionNode:

@@ -9,7 +9,7 @@ from slurm_bridge.families.yunikorn.demands import CoreDemand
 from slurm_bridge.families.yunikorn.manager import Manager
 from slurm_bridge.families.yunikorn.members import UNSEEN_SECONDS, Stage
 from slurm_bridge.families.yunikorn.options import YunikornOptions
-from slurm_bridge.families.yunikorn.queues.orders import NodePolicy
+from slurm_bridge.families.yunikorn.queues.config.documents import NodeSort
 from slurm_bridge.hooks.services import HookServices
 from slurm_bridge.runtime.clock import VirtualClock
 from tests.component.families.yunikorn.yunikorn_scenes import document, queue
@@ -98,7 +98,7 @@ def test_many_that_wait_cost_little() -> None:
 def test_nodes_are_rated_by_what_is_used_of_them() -> None:
     """The emptiest are best for fair, the fullest for binpacking."""
     seen = scene.cluster([scene.node("a"), scene.node("b", allocatable={"cpu": "32"})])
-    fair = node_scores.scores(seen.columns, NodePolicy.FAIR, {})
-    full = node_scores.scores(seen.columns, NodePolicy.BINPACKING, {})
+    fair = node_scores.scores(seen, "fair", NodeSort())
+    full = node_scores.scores(seen, "binpacking", NodeSort())
     assert (fair["a"], full["a"]) == (1.0, 0.0)
     assert node_scores.size(seen.columns)["vcore"] == 48_000

@@ -1,13 +1,16 @@
 """A configuration of queues as frozen records; `where` is the place in the document and no part of what is said."""
 
 import dataclasses
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 
 from slurm_bridge.families.yunikorn.queues import amounts
 from slurm_bridge.families.yunikorn.queues.config.problems import QueueProblem
 from slurm_bridge.families.yunikorn.queues.config.properties import NOTHING, Stated
 
 ROOT = "root"
+
+#: What a node has and what of it is in use, to a score; nodes with low ones come first.
+NodeOrder = Callable[[amounts.Amount, amounts.Amount], float]
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
@@ -98,10 +101,14 @@ class PlacementRule:
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
 class NodeSort:
-    """How a partition sorts nodes; a resource without a weight has the program's own."""
+    """How a partition sorts nodes; a resource without a weight has the program's own.
+
+    `registered` are orders beside those that are built in, by name.
+    """
 
     policy: str = ""
     weights: Mapping[str, float] = dataclasses.field(default_factory=dict)
+    registered: Mapping[str, NodeOrder] = dataclasses.field(default_factory=dict)
     where: str = dataclasses.field(default="", compare=False)
 
 

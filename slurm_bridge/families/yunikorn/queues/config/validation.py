@@ -1,10 +1,14 @@
 """Whether a configuration can be used: everything that is wrong with it, in a fixed order."""
 
-from collections.abc import Callable, Iterable, Iterator
+import dataclasses
+from collections.abc import Callable, Iterable, Iterator, Mapping
 
 from slurm_bridge.families.yunikorn.queues.config import documents, parser
 from slurm_bridge.families.yunikorn.queues.config.checks import beyond, limits, resources, rules, structure
 from slurm_bridge.families.yunikorn.queues.config.problems import ConfigurationRefused, QueueProblem
+
+#: No order of nodes beside those that are built in.
+NO_SORTS: Mapping[str, documents.NodeOrder] = {}
 
 Check = Callable[[documents.PartitionDocument], Iterable[QueueProblem]]
 
@@ -15,13 +19,27 @@ BASE: tuple[Check, ...] = (structure.partition, resources.partition, limits.part
 _HARMLESS = frozenset({"unknown_field", "property_value"})
 
 
-def load(mapping: object, *, one_place: bool = True) -> documents.Document:
+def load(
+    mapping: object, *, one_place: bool = True, node_sorts: Mapping[str, documents.NodeOrder] = NO_SORTS
+) -> documents.Document:
     """The configuration of a plain mapping; Refused carries all that is wrong with it."""
-    parsed = parser.parse(mapping)
+    parsed = registered(parser.parse(mapping), node_sorts)
     found = tuple(problems(parsed, one_place=one_place))
     if found:
         raise ConfigurationRefused(found)
     return parsed.document
+
+
+def registered(parsed: parser.Parsed, node_sorts: Mapping[str, documents.NodeOrder]) -> parser.Parsed:
+    """The same where partitions may name these orders of nodes, too."""
+    if not node_sorts:
+        return parsed
+    partitions = (
+        dataclasses.replace(one, node_sort=dataclasses.replace(one.node_sort, registered=node_sorts))
+        for one in parsed.document.partitions
+    )
+    document = dataclasses.replace(parsed.document, partitions=tuple(partitions))
+    return dataclasses.replace(parsed, document=document)
 
 
 def problems(parsed: parser.Parsed, *, ours: bool = True, one_place: bool = True) -> Iterator[QueueProblem]:

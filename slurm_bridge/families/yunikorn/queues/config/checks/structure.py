@@ -59,8 +59,9 @@ def _acls(queue: documents.QueueDocument) -> Iterator[QueueProblem]:
 
 
 def _node_sort(sort: documents.NodeSort) -> Iterable[QueueProblem]:
-    if sort.policy and sort.policy not in NODE_SORTS:
-        allowed = f"allowed are {' and '.join(NODE_SORTS)}"
+    known = (*NODE_SORTS, *sorted(sort.registered))
+    if sort.policy and sort.policy not in known:
+        allowed = f"allowed are {', '.join(known[:-1])} and {known[-1]}"
         yield problem("unknown_node_sort_policy", f"{sort.where}.type", f"is {sort.policy!r}", allowed)
     for kind, weight in sort.weights.items():
         if weight < 0:
