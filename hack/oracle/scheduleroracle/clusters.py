@@ -88,16 +88,25 @@ def _running(draws: Draws, name: str, nodes: list[str]) -> Json:
     manifest["spec"]["nodeName"] = draws.one(nodes)
     if draws.chance(6):
         manifest["status"] = {"phase": draws.one(("Succeeded", "Failed"))}
+        # kube-scheduler forgets a port that another pod on the node has as well, which only happens here.
+        _drop_ports(manifest["spec"])
     return manifest
+
+
+def _drop_ports(spec: Json) -> None:
+    for container in (*spec["containers"], *spec.get("initContainers", ())):
+        container.pop("ports", None)
 
 
 def _promised(draws: Draws, name: str, nodes: list[str]) -> Json:
     """A pod that is nominated for a node, and is not tried itself: a gate keeps it from that.
 
-    Without anti-affinity: kube-scheduler overlooks it unless the other pod, or one that runs, has such terms as well.
+    Without anti-affinity and volumes: kube-scheduler overlooks these rules of a promised pod, unless a running one has
+    the like.
     """
     manifest = pods.pod(draws, name, nodes)
     manifest["spec"].get("affinity", {}).pop("podAntiAffinity", None)
+    manifest["spec"].pop("volumes", None)
     manifest["spec"] |= {"schedulerName": pods.SCHEDULER, "schedulingGates": [{"name": "example.com/later"}]}
     manifest["status"] = {"nominatedNodeName": draws.one(nodes)}
     return manifest
