@@ -47,6 +47,8 @@ class Oracle:
         for place in range(count):
             manifest = pods.pod(draws, f"case-{number}-{place}", cluster.nodes)
             manifest["spec"]["schedulerName"] = pods.SCHEDULER
+            if cluster.promises:
+                pods.without_empty_selectors(manifest)
             found = self._compared(manifest)
             if found:
                 yield {"seed": seed, "cluster": number, **found, "cluster objects": list(cluster.objects)}

@@ -23,6 +23,11 @@ class Cluster:
     def nodes(self) -> tuple[str, ...]:
         return tuple(one["metadata"]["name"] for one in self.objects if one["kind"] == "Node")
 
+    @property
+    def promises(self) -> bool:
+        """Some pod is promised a node."""
+        return any("nominatedNodeName" in one.get("status", ()) for one in self.objects)
+
 
 def cluster(draws: Draws) -> Cluster:
     """All that a pod meets."""

@@ -59,6 +59,13 @@ def pod(draws: Draws, name: str, nodes: Sequence[str]) -> Json:
     return {"apiVersion": "v1", "kind": "Pod", "metadata": metadata, "spec": _spec(draws, nodes, namespace)}
 
 
+def without_empty_selectors(manifest: Json) -> None:
+    """Of topology spread: kube-scheduler counts no pods for these, except those that are promised a node."""
+    for constraint in manifest["spec"].get("topologySpreadConstraints", ()):
+        if constraint.get("labelSelector") == {}:
+            constraint["labelSelector"] = {"matchLabels": {"app": _APPS[0]}}
+
+
 def _spec(draws: Draws, nodes: Sequence[str], namespace: str) -> Json:
     affinity = {
         **draws.maybe(35, "nodeAffinity", lambda: _node_affinity(draws, nodes)),
