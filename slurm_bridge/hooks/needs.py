@@ -26,6 +26,7 @@ class Need(enum.Enum):
     PDBS = "poddisruptionbudgets"
     NAMESPACES = "namespaces"
     CSINODES = "csinodes"
+    PRIORITYCLASSES = "priorityclasses"
     DEVICECLASSES = "deviceclasses"
 
 
@@ -41,6 +42,7 @@ KINDS: Mapping[Need, Kind[Object]] = {
     Need.PDBS: kinds.PODDISRUPTIONBUDGETS,
     Need.NAMESPACES: kinds.NAMESPACES,
     Need.CSINODES: kinds.CSINODES,
+    Need.PRIORITYCLASSES: kinds.PRIORITYCLASSES,
     Need.DEVICECLASSES: kinds.DEVICECLASSES,
 }
 

@@ -116,6 +116,14 @@ STORAGECLASSES = Kind(
 CSINODES = Kind(
     group="storage.k8s.io", versions=("v1",), plural="csinodes", kind="CSINode", record=CsiNode, namespaced=False
 )
+PRIORITYCLASSES = Kind(
+    group="scheduling.k8s.io",
+    versions=("v1",),
+    plural="priorityclasses",
+    kind="PriorityClass",
+    record=Object,
+    namespaced=False,
+)
 DEVICECLASSES = Kind(
     group="resource.k8s.io",
     versions=("v1",),
@@ -148,6 +156,7 @@ ALL: tuple[Kind[Object], ...] = (
     PERSISTENTVOLUMES,
     STORAGECLASSES,
     CSINODES,
+    PRIORITYCLASSES,
     DEVICECLASSES,
 )
 

@@ -100,9 +100,10 @@ class Workload:
     """Members that want a node, in rank order, and the objects whose annotations count, in the order in which they win.
 
     `controller` is the nearest object that makes such pods, None for a bare pod: what was learned from one of its pods
-    (a node that refused it, a limit that it hit) holds for the replacement, too. `suspended` names the object that must
-    not run now, "" when there is none. `deadline` is that of a Job above the pods. `parts` are those that the object
-    names; no part is within itself, and each parent is among them.
+    (a node that refused it, a limit that it hit) holds for the replacement, too. `topmost` is the highest controller
+    above the pods that was read and is the object that is meant, None where there is none. `suspended` names the object
+    that must not run now, "" when there is none. `deadline` is that of a Job above the pods. `parts` are those that the
+    object names; no part is within itself, and each parent is among them.
     """
 
     root: Root
@@ -110,6 +111,7 @@ class Workload:
     sources: tuple[Source, ...]
     job_name: str
     controller: Root | None = None
+    topmost: Root | None = None
     gang: Gang | None = None
     suspended: str = ""
     deadline: Deadline | None = None

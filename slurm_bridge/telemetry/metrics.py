@@ -165,7 +165,7 @@ class Metrics(Instruments):
         )
         self.queue_max = self._gauge("queue_max", "Maximum of a queue.", "queue", "resource")
         self.queue_guaranteed = self._gauge("queue_guaranteed", "Guarantee of a queue.", "queue", "resource")
-        self.queue_running = self._gauge("queue_running", "Admitted workloads of a queue.", "queue")
+        self.queue_running = self._gauge("queue_running", "Running applications of a queue.", "queue")
         self.queue_waiting = self._gauge("queue_waiting", "Waiting workloads of a queue.", "queue")
         self.queue_requests = self._counter(
             "queue_requests_total",

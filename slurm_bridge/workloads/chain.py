@@ -1,8 +1,10 @@
 """The owners above a pod as they were read."""
 
 import dataclasses
+import itertools
 from typing import Protocol
 
+from slurm_bridge.model import kinds
 from slurm_bridge.model.kinds import Kind
 from slurm_bridge.model.meta import Object
 from slurm_bridge.model.pod import Pod
@@ -14,7 +16,7 @@ class OwnerLink:
     """One owner that could be read, and what its kind reads in it.
 
     `speaks`: its annotations count before those of any owner of another kind. `suspended`: its pods must not run now.
-    `deadline_seconds`: how long it lets its pods run.
+    `deadline_seconds`: how long it lets its pods run. `controls`: what is below names it as its controller.
     """
 
     kind: Kind[Object]
@@ -22,6 +24,7 @@ class OwnerLink:
     speaks: bool = False
     suspended: bool = False
     deadline_seconds: int | None = None
+    controls: bool = False
 
     @property
     def name(self) -> str:
@@ -45,6 +48,12 @@ class OwnerChain:
         """The owner whose annotations count for the workload, beside the pod's own."""
         named = [link for link in self.links if link.speaks]
         return (named or self.links or (None,))[-1]
+
+    @property
+    def topmost(self) -> OwnerLink | None:
+        """The highest of the controllers. A CronJob is a schedule: each of its Jobs is a run of its own."""
+        made_by = itertools.takewhile(lambda link: link.controls and link.kind is not kinds.CRONJOBS, self.links)
+        return next(reversed(tuple(made_by)), None)
 
 
 class OwnerChains(Protocol):

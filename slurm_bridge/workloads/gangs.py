@@ -32,7 +32,8 @@ class GangPlan:
     """What a kind knows of a gang without looking at each member.
 
     `called` names the gang in messages, `sources` are the objects whose annotations count, from the first member,
-    `lost` is the policy of the kind for a lost member, `retry_after` is set where the minimum may fall.
+    `lost` is the policy of the kind for a lost member, `retry_after` is set where the minimum may fall. `topmost` is
+    the highest controller, where the object of the gang makes its pods.
     """
 
     called: str
@@ -41,6 +42,7 @@ class GangPlan:
     sources: Callable[[Pod], tuple[Source, ...]]
     size: int | None = None
     controller: Root | None = None
+    topmost: Root | None = None
     suspended: str = ""
     lost: MemberLost = MemberLost.KEEP
     retry_after: float | None = None
@@ -64,6 +66,7 @@ def whole(root: Root, plan: GangPlan, members: Members, given: Given) -> Workloa
         sources=sources,
         job_name=plan.job_name,
         controller=plan.controller or voices.controller(pods[0]),
+        topmost=plan.topmost,
         gang=Gang(minimum=plan.minimum, size=plan.size, member_lost=lost),
         suspended=plan.suspended,
         deadline=plan.deadline,

@@ -183,9 +183,16 @@ class Owners:
             return found
         spec = kind_table.SPECS.get(kind)
         if spec is None or not spec.owner:
-            return OwnerLink(kind=kind, object=found)
+            return OwnerLink(kind=kind, object=found, controls=bool(reference.controller))
         suspended, deadline = spec.suspended(found), spec.deadline(found)
-        return OwnerLink(kind=kind, object=found, speaks=True, suspended=suspended, deadline_seconds=deadline)
+        return OwnerLink(
+            kind=kind,
+            object=found,
+            speaks=True,
+            suspended=suspended,
+            deadline_seconds=deadline,
+            controls=bool(reference.controller),
+        )
 
     def _object(self, kind: Kind[Object], reference: OwnerReference, namespace: str) -> Object | _Absent:
         held = self._heard.find(kind, namespace, reference.name) if kind in kind_table.WATCHED else None

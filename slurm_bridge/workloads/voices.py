@@ -51,6 +51,15 @@ def above(chain: OwnerChain) -> tuple[Source, ...]:
     return () if speaker is None else (source(speaker.kind, speaker.object),)
 
 
+def topmost(chain: OwnerChain) -> Root | None:
+    """The highest controller above the pods, as it was read; its namespace is that of the pods."""
+    link = chain.topmost
+    if link is None:
+        return None
+    metadata = link.object.metadata
+    return Root(kind=link.kind.kind, namespace=metadata.namespace, name=metadata.name, uid=metadata.uid)
+
+
 def alone(pod: Pod, chain: OwnerChain, job_name: str, sources: tuple[Source, ...] = ()) -> Workload:
     """One pod that is placed by itself; `sources` replace its own annotations and those of its owner."""
     return Workload(
@@ -59,6 +68,7 @@ def alone(pod: Pod, chain: OwnerChain, job_name: str, sources: tuple[Source, ...
         sources=sources or (own(pod), *above(chain)),
         job_name=job_name,
         controller=controller(pod),
+        topmost=topmost(chain),
         suspended=suspended(chain),
         deadline=deadline(chain),
     )

@@ -48,6 +48,7 @@ LEAVING = queue("leaving", **OPEN_TO_ALL)
 QUEUES = [
     queue("full", resources=most(vcore="2"), **OPEN_TO_ALL),
     queue("gangs", resources=most(vcore="4"), **OPEN_TO_ALL),
+    queue("single", maxapplications=1, **OPEN_TO_ALL),
     queue("closed", submitacl=" staff"),
     queue("sorted", **OPEN_TO_ALL),
     queue(
@@ -170,6 +171,39 @@ def test_on_four_nodes_binpacking_fills_the_used_node_and_fair_takes_an_empty_on
 
 
 @pytest.mark.real
+@pytest.mark.timeout(180)
+def test_all_pods_of_a_deployment_are_one_application(world: World) -> None:
+    """They run together where one application may; the next Deployment waits with the reason until that is over."""
+    words = "in queue root.single: queue root.single runs 1 of 1 applications; one has to end first"
+    with deployment(world, "web", 3) as objects:
+        seen = support_groups.placed(world, "web", 3, SECONDS)
+        assert len(support_groups.apart(world, seen)) == 3
+        with deployment(world, "db", 2):
+            waiting = support_groups.awaited(world, "db", 2, says("QueueWaiting", words), "waiting")
+            assert [world.placeholders(one["metadata"]["uid"]) for one in waiting] == [[], []]
+            found = page(world)["applications"]
+            counts = {one["application"]: (one["runs"], one["waits"]) for one in found}
+            assert counts == {f"{world.namespace}/web": (3, 0), f"{world.namespace}/db": (0, 2)}
+            assert (shown(world)["root.single"]["running"], used(world, "root.single")) == (1, 3)
+            objects.delete("Deployment", "web")
+            support_groups.placed(world, "db", 2, SECONDS)
+
+
+@contextlib.contextmanager
+def deployment(world: World, name: str, pods_: int) -> Iterator[Objects]:
+    """So many pods of a Deployment in the queue for one application, until the end of this."""
+    objects = Objects(world)
+    template = support_kinds.served(world)
+    template["metadata"]["annotations"][support_queues.QUEUE] = "root.single"
+    objects.create("Deployment", name, support_kinds.replicas_spec(name, template, pods_))
+    try:
+        yield objects
+    finally:
+        objects.delete("Deployment", name)
+        wait.until(lambda: support_kinds.members(world, f"{name}-") == [], f"end of the pods of {name}", SECONDS)
+
+
+@pytest.mark.real
 def test_an_access_list_refuses_with_its_words(world: World) -> None:
     """Service accounts say it: ann is staff, and eve is not."""
     asked = [pod(world, f"{user}-knocks", "root.closed", account=user) for user in ("ann", "eve")]
@@ -178,7 +212,7 @@ def test_an_access_list_refuses_with_its_words(world: World) -> None:
         bound(world, "ann-knocks")
         assert world.placeholders(eves["metadata"]["uid"]) == []
         wait.until(lambda: page(world)["rejected"], "rejected workload on the page")
-        assert page(world)["rejected"][0]["workload"] == f"{world.namespace}/eve-knocks"
+        assert page(world)["rejected"][0]["application"] == f"{world.namespace}/eve-knocks"
 
 
 @pytest.mark.real

@@ -6,7 +6,8 @@ import functools
 from collections.abc import Mapping
 
 from slurm_bridge.cluster.snapshot import EMPTY, ClusterSnapshot
-from slurm_bridge.families.yunikorn import people, whole_nodes
+from slurm_bridge.families.yunikorn import identities, opt_outs, people, whole_nodes
+from slurm_bridge.families.yunikorn.identities import ApplicationIdentity
 from slurm_bridge.families.yunikorn.options import YunikornOptions
 from slurm_bridge.families.yunikorn.queues.quantities import VCORE
 from slurm_bridge.hooks.base import Ask
@@ -32,6 +33,8 @@ class CoreDemand:
     """Everything that the core is told. `title` is for people; `created` is Unix time.
 
     `total` is what its queue counts. With nodes of its own these are whole nodes; `asked` is what it asks for itself.
+    `application` None: it is one by itself. `problem` is why no queue takes it as it is; `note` tells its user what of
+    the pods' words does not count.
     """
 
     uid: WorkloadKey
@@ -48,9 +51,21 @@ class CoreDemand:
     preempts: bool = True
     asked: Mapping[str, int] | None = None
     exclusive: bool = False
+    application: ApplicationIdentity | None = None
+    #: The service account of its pods.
+    account: str = ""
+    problem: str = ""
+    note: str = ""
+    #: Others go before it.
+    opts_out: bool = False
+
+    @property
+    def identity(self) -> ApplicationIdentity:
+        """The application that it is an ask of."""
+        return self.application or ApplicationIdentity(key=self.uid, title=self.title)
 
     def same(self, other: "CoreDemand") -> bool:
-        """The core would be told the same; tags and users may move, and count for what comes anew.
+        """The core would be told the same; tags, users and PriorityClasses may move, and count for what comes anew.
 
         What whole nodes have may move, too.
         """
@@ -74,22 +89,33 @@ class CoreDemand:
 
 
 def _place(one: CoreDemand) -> tuple[object, ...]:
-    return one.queue, one.user, one.groups, one.node_sort, one.exclusive
+    return one.queue, one.user, one.groups, one.node_sort, one.exclusive, _given(one)
 
 
 def _told(one: CoreDemand) -> tuple[object, ...]:
     asked = one.total if one.asked is None else one.asked
-    return asked, one.exclusive, one.priority, one.queue, one.node_sort, one.preempts
+    return asked, one.exclusive, one.priority, one.queue, one.node_sort, one.preempts, _given(one)
+
+
+def _given(one: CoreDemand) -> str:
+    """It stays in the application that it has entered, even when an owner of its pods goes, unless it names another."""
+    return one.application.given if one.application else ""
 
 
 def demand(
-    ask: Ask, options: YunikornOptions, namespaces: View | None, snapshot: ClusterSnapshot = EMPTY
+    ask: Ask,
+    options: YunikornOptions,
+    namespaces: View | None,
+    snapshot: ClusterSnapshot = EMPTY,
+    classes: View | None = None,
 ) -> CoreDemand:
-    """Of this workload as it is asked for."""
+    """Of this workload as it is asked for; `classes` are the PriorityClasses."""
     workload = ask.workload
     user, groups = people.user_of(workload, options.users)
     asked = total(ask, options.gres)
     whole = _whole(ask, asked, snapshot)
+    said = identities.read(workload)
+    queue, account = ask.hints.get("queue", "") or said.queue, workload.service_account
     return CoreDemand(
         uid=workload.root.key,
         title=f"{workload.root.namespace}/{workload.root.name}",
@@ -98,13 +124,27 @@ def demand(
         exclusive=ask.request.exclusive,
         priority=workload.priority,
         created=_unix(workload.created),
-        queue=ask.hints.get("queue", ""),
+        queue=queue,
         user=user,
         groups=groups,
         tags=people.tags_of(workload, namespaces),
         node_sort=ask.hints.get("node-sort-policy", ""),
         preempts=all(pod.spec.preemption_policy != _NEVER for pod in workload.pods),
+        application=said.application.within(queue, account),
+        account=account,
+        problem=said.problem or opt_outs.problem(workload),
+        note=_note(workload, options, said.ignored, user),
+        opts_out=opt_outs.opted_out(workload, classes, by_pods=options.pods_opt_out),
     )
+
+
+def _note(workload: Workload, options: YunikornOptions, ignored: str, user: str) -> str:
+    """What of the pods' words does not count, to be put behind a message."""
+    notes = (
+        f"{ignored} is not read: the user is {user}" if ignored else "",
+        "" if options.pods_opt_out else opt_outs.unread(workload),
+    )
+    return "".join(f"; {note}" for note in notes if note)
 
 
 def _whole(ask: Ask, asked: Mapping[str, int], snapshot: ClusterSnapshot) -> Mapping[str, int] | None:
@@ -184,16 +224,17 @@ class Demands:
     def __init__(self, options: YunikornOptions) -> None:
         self._options = options
         #: What it was made of, and what came of it.
-        self._last: tuple[Workload, Mapping[str, str], Object | None, CoreDemand] | None = None
+        self._last: tuple[Workload, Mapping[str, str], Object | None, int, CoreDemand] | None = None
 
-    def of(self, ask: Ask, namespaces: View, snapshot: ClusterSnapshot = EMPTY) -> CoreDemand:
+    def of(self, ask: Ask, namespaces: View, classes: View, snapshot: ClusterSnapshot = EMPTY) -> CoreDemand:
         """Of this workload as it is asked for."""
         if _is_annotated(ask) or whole_nodes.wants(ask, snapshot):
             # Then it depends on the request, which becomes another one during the pass, or on the nodes there are.
-            return demand(ask, self._options, namespaces, snapshot)
+            return demand(ask, self._options, namespaces, snapshot, classes)
         last, namespace = self._last, namespaces.get("", ask.workload.root.namespace)
-        if last is not None and last[0] is ask.workload and last[1] == ask.hints and last[2] is namespace:
-            return last[3]
-        found = demand(ask, self._options, namespaces)
-        self._last = ask.workload, ask.hints, namespace, found
+        same = last is not None and last[0] is ask.workload and last[1] == ask.hints and last[2] is namespace
+        if last is not None and same and last[3] == classes.version:
+            return last[4]
+        found = demand(ask, self._options, namespaces, classes=classes)
+        self._last = ask.workload, ask.hints, namespace, classes.version, found
         return found

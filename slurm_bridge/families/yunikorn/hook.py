@@ -57,7 +57,7 @@ class Yunikorn:
     name = "yunikorn"
     Options: ClassVar = YunikornOptions
     services = True
-    needs = frozenset({Need.NAMESPACES})
+    needs = frozenset({Need.NAMESPACES, Need.PRIORITYCLASSES})
 
     def __init__(self, options: YunikornOptions, services: HookServices, made: Setup | None = None) -> None:
         self.desk = admin.QueueAdmin(made or setup.make(options, services.clock.wall()), services.carried)
@@ -86,10 +86,10 @@ class Yunikorn:
 
     def restored(self, held: Sequence[ActiveUsage], views: Mapping[Need, View], *, fresh: bool) -> None:
         """Workloads with a job, or on nodes, count before others are let in."""
-        namespaces = views.get(Need.NAMESPACES)
+        namespaces, classes = views.get(Need.NAMESPACES), views.get(Need.PRIORITYCLASSES)
         options = self._setup.options
         seen = self._services.snapshot()
-        known = [restorer.known(one, demands.demand(one.ask, options, namespaces, seen)) for one in held]
+        known = [restorer.known(one, demands.demand(one.ask, options, namespaces, seen, classes)) for one in held]
         with self._lock:
             inherited = self._services.carried.value
             if isinstance(inherited, Manager) and not fresh:
@@ -293,7 +293,11 @@ class Yunikorn:
     def _member(self, manager: Manager, session: Session, ask: Ask) -> QueueMember | None:
         """As the core knows it, or comes to know it now; None for one that is to enter only at the end of its pass."""
         uid = ask.workload.root.key
-        wanted = self._demands.of(ask, session.view(Need.NAMESPACES), session.snapshot)
+        namespaces, classes = session.view(Need.NAMESPACES), session.view(Need.PRIORITYCLASSES)
+        wanted = self._demands.of(ask, namespaces, classes, session.snapshot)
+        unknown = _unknown(wanted.node_sort, self._node_sorts)
+        if unknown:
+            wanted = dataclasses.replace(wanted, problem=wanted.problem or unknown)
         member = manager.members.get(uid)
         if member is None and session.placed:
             return manager.adopt(wanted, started=False)
@@ -330,9 +334,11 @@ class Yunikorn:
             note = f"queue {member.queue}" if member.queue else "in no queue"
             return Admit(note=f"{note}, for information only", audience=Audience.OPERATOR)
         if member.stage is Stage.REFUSED:
-            return Reject(reason="QueueRejected", message=_refused(member, self._node_sorts))
+            return Reject(reason="QueueRejected", message=member.why)
         if member.stage is Stage.GIVEN and member.queue:
-            return Admit(note=f"queue {member.queue}")
+            title = member.demand.identity.title
+            of = f", application {title}" if title != member.demand.title else ""
+            return Admit(note=f"queue {member.queue}{of}{member.demand.note}")
         if session.mode is Mode.SIMULATED:
             # A run without effects shows what comes after the queue.
             return GO
@@ -340,12 +346,12 @@ class Yunikorn:
         return queue_reasons.waits(manager, member, session.now)
 
 
-def _refused(member: QueueMember, known: Sequence[str]) -> str:
-    sort = member.demand.node_sort
-    if sort and sort not in known:
-        allowed = f"{', '.join(known[:-1])} and {known[-1]}"
-        return f"annotation {JOB_PREFIX}node-sort-policy is {sort!r}: allowed are {allowed}, or no such annotation"
-    return f"no queue takes it: {member.why}"
+def _unknown(sort: str, known: Sequence[str]) -> str:
+    """What is wrong with an order of nodes, "" where there is such a one."""
+    if not sort or sort in known:
+        return ""
+    allowed = f"{', '.join(known[:-1])} and {known[-1]}"
+    return f"annotation {JOB_PREFIX}node-sort-policy is {sort!r}: allowed are {allowed}, or no such annotation"
 
 
 def _not_yet() -> Wait:

@@ -3,40 +3,41 @@
 To the core the whole of Slurm is one node that takes everything: nodes and their use are Slurm's business. Only its
 queues hold a workload here, and the number of others ahead.
 
-    enter    an application with one ask for all pods      leave    the application goes, and what it used is free
+    enter    an ask for all pods, of its application       leave    the ask goes, and what it used is free
     adopt    one that has a job already, whatever the limits
     recount  one that was let in counts as less, or as the nodes that it has, where these are whole
     recalls  workloads that the core evicts; each leaves, which confirms it, or is spared
 
-Each time a workload enters it is another application: what leaves needs a while, and two must not be confused.
+The first ask of an application brings it, the last one takes it away. Each time a workload enters it is another ask:
+what leaves needs a while, and two must not be confused.
 """
 
+import dataclasses
 import functools
 import itertools
 import threading
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 
 from slurm_bridge.families.shared.inline import InlineBudget
 from slurm_bridge.families.yunikorn import core_requests, restorer, rooms
 from slurm_bridge.families.yunikorn.demands import CoreDemand
 from slurm_bridge.families.yunikorn.engine import RM, Engine
 from slurm_bridge.families.yunikorn.evictions import Evictions
-from slurm_bridge.families.yunikorn.members import Ahead, QueueMember, Stage, pass_by
+from slurm_bridge.families.yunikorn.members import Ahead, QueueApplication, QueueMember, Stage, pass_by
+from slurm_bridge.families.yunikorn.open_applications import OpenApplications
 from slurm_bridge.families.yunikorn.queues import amounts, records
 from slurm_bridge.families.yunikorn.queues.records import (
     Allocation,
     AllocationRelease,
     FitQuestion,
-    Named,
     News,
     RoomQuestion,
     Thing,
     Update,
     Ways,
-    Why,
 )
 from slurm_bridge.families.yunikorn.restorer import RestoredWorkload
-from slurm_bridge.families.yunikorn.setup import PARTITION, Setup
+from slurm_bridge.families.yunikorn.setup import Setup
 from slurm_bridge.hooks.services import HookServices
 from slurm_bridge.model.names import WorkloadKey
 
@@ -52,8 +53,9 @@ class Manager:
         self._services = services
         self.engine = Engine(services, inline, setup.own)
         self.evictions = Evictions(self.lock)
+        self.applications = OpenApplications()
         self._by_name: dict[str, QueueMember] = {}
-        self._entered, self._turns = 0, itertools.count(1)
+        self._turns = itertools.count(1)
         self._woken: list[WorkloadKey] = []
         self._quiet = ""
 
@@ -62,7 +64,9 @@ class Manager:
     def begin(self, known: Iterable[RestoredWorkload]) -> None:
         """Register, with what runs, pends or has others go for it already; all of it is known when this returns."""
         with self.lock:
-            pairs = [(one, self._member(one.demand)) for one in known]
+            # What runs comes first: it says where its application is.
+            ordered = sorted(known, key=lambda one: (one.waits, one.demand.created, one.demand.uid))
+            pairs = [(one, self._member(one.demand, self._restored(one.demand))) for one in ordered]
             for one, member in pairs:
                 if not one.waits:
                     self._in_slurm(member, started=one.started)
@@ -103,10 +107,16 @@ class Manager:
     def enter(self, demand: CoreDemand, *, placed: bool = False) -> QueueMember:
         """Let it wait in its queue; what it was to the core before is over."""
         with self.lock:
-            member = self._member(demand)
+            self.leave(demand.uid)
+            there = self.applications.taking(demand)
+            by_queue = self.setup.reads_queues
+            apart = there.refusal(demand, by_queue=by_queue) if there is not None and not demand.problem else ""
+            if apart or demand.problem:
+                return self._refused(demand, apart or demand.problem, there if apart else None)
+            member = self._member(demand, there or self.applications.begin(demand))
             member.placed = placed
             self._quiet = demand.uid
-            nodes, applications = self.engine.widened(demand.total), (core_requests.application(member),)
+            nodes, applications = self.engine.widened(demand.total), self._new(member, core_requests.application)
         self.engine.ask(Update(rm=RM, nodes=nodes, applications=applications, asks=(core_requests.ask(member),)))
         with self.lock:
             # What comes of it from now on wakes it; what has come of it already, the pass sees.
@@ -116,15 +126,16 @@ class Manager:
     def adopt(self, demand: CoreDemand, *, started: bool) -> QueueMember:
         """It has a job: it counts, in its queue or in the one for those that no queue takes."""
         with self.lock:
-            member = self._member(demand)
+            self.leave(demand.uid)
+            member = self._member(demand, self._restored(demand))
             self._in_slurm(member, started=started)
             self.engine.send(
                 Update(
                     rm=RM,
                     nodes=self.engine.widened(demand.total),
-                    applications=(core_requests.forced(member),),
+                    applications=self._new(member, core_requests.forced),
                     standing=(core_requests.standing(member),),
-                    started=(core_requests.id_of(member.name),) if started else (),
+                    started=(core_requests.id_of(member),) if started else (),
                 )
             )
             return member
@@ -138,34 +149,52 @@ class Manager:
             member = self.members.get(demand.uid)
             if member is None or member.stage is not Stage.GIVEN or self.evictions.recall(demand.uid) is not None:
                 return False
+            # It stays in the application that it has entered.
+            demand = dataclasses.replace(demand, application=member.demand.application)
             if member.demand == demand:
                 return True
-            before = Named(partition=PARTITION, name=member.name)
-            del self._by_name[member.name]
-            member.demand, member.name = demand, self._name(demand)
-            self._by_name[member.name] = member
-            self.ahead.rename(before.name, member.name)
+            before = core_requests.id_of(member)
+            del self._by_name[before.key], member.application.members[before.key]
+            member.demand, member.name = demand, self.applications.ask_name(demand)
+            self._by_name[member.name] = member.application.members[member.name] = member
+            self.ahead.rename(before.key, member.name)
             self.engine.send(
                 Update(
                     rm=RM,
                     nodes=self.engine.widened(demand.total),
-                    applications=(core_requests.forced(member),),
                     standing=(core_requests.standing(member),),
-                    started=(core_requests.id_of(member.name),) if member.started else (),
-                    removed_applications=(before,),
+                    started=(core_requests.id_of(member),) if member.started else (),
+                    releases=(AllocationRelease(id=before),),
                 )
             )
             return True
 
-    def _member(self, demand: CoreDemand) -> QueueMember:
-        self.leave(demand.uid)
-        member = QueueMember(demand=demand, name=self._name(demand), since=self._services.clock.wall())
-        self.members[demand.uid] = self._by_name[member.name] = member
+    def _restored(self, demand: CoreDemand) -> QueueApplication:
+        """What is there counts: in the application that it names, or by itself where it may be no part of that."""
+        there = self.applications.taking(demand)
+        if there is None or there.refusal(demand, by_queue=self.setup.reads_queues):
+            return self.applications.begin(demand)
+        return there
+
+    def _member(self, demand: CoreDemand, application: QueueApplication) -> QueueMember:
+        name, now = self.applications.ask_name(demand), self._services.clock.wall()
+        member = QueueMember(demand=demand, name=name, application=application, since=now)
+        self.members[demand.uid] = self._by_name[name] = application.members[name] = member
         return member
 
-    def _name(self, demand: CoreDemand) -> str:
-        self._entered += 1
-        return f"{demand.title}#{self._entered}"
+    def _refused(self, demand: CoreDemand, why: str, apart_from: QueueApplication | None) -> QueueMember:
+        """The core is not told of it; it tries again when it, the configuration or that application is another one."""
+        member = self._member(demand, self.applications.alone(demand))
+        member.stage, member.why, member.apart_from = Stage.REFUSED, why, apart_from
+        if apart_from is not None:
+            apart_from.apart[demand.uid] = None
+        return member
+
+    def _new(
+        self, member: QueueMember, told: Callable[[QueueApplication], records.Application]
+    ) -> tuple[records.Application, ...]:
+        """Its application, where it is the first of it."""
+        return (told(member.application),) if len(member.application.members) == 1 else ()
 
     def leave(self, key: WorkloadKey) -> None:
         """It is over, or no longer what it was: what it used is free."""
@@ -177,17 +206,25 @@ class Manager:
     def _drop(self, member: QueueMember) -> None:
         """What was asked to go is confirmed with it: only then is its room free for the asker."""
         del self._by_name[member.name]
+        application = member.application
+        self.applications.leave(member)
         was_ahead = self.ahead.leave(member.name)
         self.evictions.served(member.demand.uid)
         evicted = self.evictions.over(member.demand.uid) and member.stage is Stage.GIVEN
         if evicted:
             self._services.counters.happened("yunikorn", "made room")
-        if member.queue or member.stage is not Stage.REFUSED:
-            named = Named(partition=PARTITION, name=member.name)
-            release = AllocationRelease(id=core_requests.id_of(member.name), why=Why.PREEMPTED)
-            self.engine.leave(Update(rm=RM, releases=(release,) if evicted else (), removed_applications=(named,)))
+        if not application.refused:
+            self.engine.leave(core_requests.goodbye(member, evicted=evicted))
+        if not application.members:
+            self._try_again(application)
         if was_ahead:
             self._room_ahead()
+
+    def _try_again(self, application: QueueApplication) -> None:
+        """The workloads that were kept apart from it are looked at once more."""
+        for uid in self.applications.released(application):
+            self._drop(self.members.pop(uid))
+            self._services.wake(uid)
 
     def started(self, key: WorkloadKey) -> None:
         """All its pods have nodes: another workload may go ahead."""
@@ -202,7 +239,7 @@ class Manager:
             self.evictions.served(key)
             if not member.started and member.stage is Stage.GIVEN:
                 member.started = True
-                self.engine.leave(Update(rm=RM, started=(core_requests.id_of(member.name),)))
+                self.engine.leave(Update(rm=RM, started=(core_requests.id_of(member),)))
             if self.ahead.leave(member.name):
                 pass_by(member, map(self._by_name.get, self.ahead.names))
                 self._room_ahead()
@@ -258,28 +295,43 @@ class Manager:
             self._services.wake(uid)
 
     def _accepted(self, accepted: records.Accepted) -> None:
-        member = self._by_name.get(accepted.subject.name)
-        if member is not None and accepted.subject.thing is Thing.APPLICATION:
-            member.queue = accepted.queue
+        application = self.applications.named(accepted.subject.name)
+        if application is None or accepted.subject.thing is not Thing.APPLICATION:
+            return
+        application.queue = accepted.queue
+        for member in application.members.values():
             if member.stage is Stage.ASKED:
                 # The pass in which it entered could not say yet what it waits for.
                 self._wake(member)
+        self._try_again(application)
 
     def _rejected(self, rejected: records.Rejected) -> None:
-        subject, member = rejected.subject, self._by_name.get(rejected.subject.name)
-        self._services.counters.happened("yunikorn", "rejected")
-        if member is None or subject.thing not in (Thing.APPLICATION, Thing.ASK):
-            if subject.thing is Thing.CONFIGURATION or member is not None:
-                self._services.log.warning(f"the core rejected {subject.thing.value}: {rejected.reason}")
-            return
-        if member.stage is Stage.ASKED and not member.why:
-            member.why = rejected.reason.removeprefix(f"application {member.name}: ")
-            member.stage = Stage.REFUSED
-            self._wake(member)
+        subject, application = rejected.subject, self.applications.named(rejected.subject.name)
+        member = self._by_name.get(subject.key)
+        if subject.thing is Thing.APPLICATION and application is not None:
+            application.refused = True
+            self.applications.end(application)
+            self._turn_away(tuple(application.members.values()), rejected.reason)
+            self._try_again(application)
+        elif subject.thing is Thing.ASK and member is not None:
+            self._turn_away((member,), rejected.reason)
+        elif subject.thing is Thing.CONFIGURATION or member is not None:
+            self._services.log.warning(f"the core rejected {subject.thing.value}: {rejected.reason}")
+
+    def _turn_away(self, members: Iterable[QueueMember], reason: str) -> None:
+        for member in members:
+            if member.stage is Stage.ASKED:
+                self._services.counters.happened("yunikorn", "rejected")
+                why = reason.removeprefix(f"application {member.application.name}: ")
+                member.stage, member.why = Stage.REFUSED, f"no queue takes it: {why}"
+                self._wake(member)
 
     def _given(self, allocation: Allocation) -> None:
-        member = self._by_name.get(allocation.ask.application)
-        if member is not None and member.stage is Stage.ASKED:
+        member = self._by_name.get(allocation.ask.key)
+        if member is None:
+            # It has left at this very moment; the others of its application stay.
+            self.engine.send(Update(rm=RM, releases=(AllocationRelease(id=allocation.ask.id),)))
+        elif member.stage is Stage.ASKED:
             member.stage, member.turn = Stage.GIVEN, next(self._turns)
             if member.placed:
                 self.ahead.seen(member.name)
@@ -299,9 +351,9 @@ class Manager:
         if question.reserving and not question.preempting:
             return "nothing is held"
         with self.lock:
-            now, most, name = self._services.clock.wall(), self.setup.ahead, question.ask.application
+            now, most, name = self._services.clock.wall(), self.setup.ahead, question.ask.key
             if question.preempting:
-                there = self.ahead.count(now, {one.application for one in question.without})
+                there = self.ahead.count(now, {one.key for one in question.without})
                 return f"{there} are ahead" if most and there >= most and not self.engine.is_measured else ""
             member = self._by_name.get(name)
             awaited = member is not None and self.evictions.has_room(member.demand.uid)
@@ -311,13 +363,13 @@ class Manager:
 
     def _rooms(self, question: RoomQuestion) -> Ways:
         """Which workloads would have to leave so that nodes have room for it."""
-        asker, situation_of = self._by_name.get(question.ask.application), self._services.situation
+        asker, situation_of = self._by_name.get(question.ask.key), self._services.situation
         if asker is None or situation_of is None or not self.engine.may_take_time:
             return None
         situation = situation_of(asker.demand.uid)
         if situation is None:
             return None
-        names = ([self._by_name.get(one.application) for one in unit] for unit in question.victims)
+        names = ([self._by_name.get(one.key) for one in unit] for unit in question.victims)
         victims = [[member.demand.uid for member in unit if member is not None] for unit in names]
         return self._told(asker, rooms.ways(situation, victims, question.may))
 
@@ -337,10 +389,10 @@ class Manager:
 
     def _order(self, eviction: records.Eviction) -> None:
         """A victim that is gone has left already, and the core hears of that. Without its asker none is evicted."""
-        victim = self._by_name.get(eviction.victim.application)
-        asker = self._by_name.get(eviction.asker.application) if eviction.asker else None
+        victim = self._by_name.get(eviction.victim.key)
+        asker = self._by_name.get(eviction.asker.key) if eviction.asker else None
         if victim is not None and eviction.asker and asker is None:
-            self.engine.send(Update(rm=RM, excused=(core_requests.id_of(victim.name),)))
+            self.engine.send(Update(rm=RM, excused=(core_requests.id_of(victim),)))
         elif victim is not None:
             self.evictions.order(victim, asker, eviction.message, self._services.clock.wall())
             self._wake(victim)
@@ -358,5 +410,5 @@ class Manager:
         with self.lock:
             member = self.members.get(key)
             if self.evictions.spared(key) and member is not None:
-                one = (core_requests.id_of(member.name),)
+                one = (core_requests.id_of(member),)
                 self.engine.send(Update(rm=RM, spared=one) if refused else Update(rm=RM, excused=one))

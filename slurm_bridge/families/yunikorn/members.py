@@ -1,4 +1,4 @@
-"""The workloads that the core knows of us, how each of them stands, and which of them count as being ahead."""
+"""The workloads that the core knows of us, in their applications, and which of them count as being ahead."""
 
 import dataclasses
 import enum
@@ -6,6 +6,7 @@ import math
 from collections.abc import Collection, Iterable
 
 from slurm_bridge.families.yunikorn.demands import CoreDemand
+from slurm_bridge.model.names import WorkloadKey
 
 #: A workload that was let in, and whose job was not seen by then, does not count as being ahead any more: Slurm refuses
 #: it, or another hook holds it, and the others must not wait for that.
@@ -20,16 +21,56 @@ class Stage(enum.Enum):
     REFUSED = "no queue takes it"
 
 
-@dataclasses.dataclass(slots=True, kw_only=True)
+@dataclasses.dataclass(slots=True, kw_only=True, eq=False)
+class QueueApplication:
+    """What the core has as one application, `name` there; its user and its queue are those of its first workload."""
+
+    name: str
+    first: CoreDemand
+    #: Where the core has put it.
+    queue: str = ""
+    #: The core does not have it: no queue takes it.
+    refused: bool = False
+    members: "dict[str, QueueMember]" = dataclasses.field(default_factory=dict, repr=False)
+    #: Workloads that name it and may not be part of it.
+    apart: dict[WorkloadKey, None] = dataclasses.field(default_factory=dict, repr=False)
+
+    def refusal(self, demand: CoreDemand, *, by_queue: bool) -> str:
+        """Why a workload cannot be one of its asks, "" where it can. `by_queue`: the queue that is asked for counts."""
+        first, title = self.first, self.first.identity.title
+        # The same service account may have become another user by a change of the configuration.
+        if demand.user != first.user and demand.account != first.account:
+            return (
+                f"its pods run as user {demand.user}, but application {title} belongs to user {first.user}: "
+                f"give all its pods the same service account, or name another application"
+            )
+        if by_queue and demand.queue and _path(demand.queue) not in (_path(first.queue), _path(self.queue)):
+            where = self.queue or first.queue or "one that placement rules choose"
+            return (
+                f"it asks for queue {demand.queue}, but application {title} is in queue {where}: "
+                f"ask for that queue, or name another application"
+            )
+        return ""
+
+
+def _path(queue: str) -> str:
+    """As the configuration compares them; a name alone is below the root."""
+    lowered = queue.lower()
+    return lowered if not lowered or lowered.startswith("root.") else f"root.{lowered}"
+
+
+@dataclasses.dataclass(slots=True, kw_only=True, eq=False)
 class QueueMember:
-    """One workload. `name` is its application's in the core, `turn` says as the how manieth it was let in."""
+    """One workload. `name` is that of its ask in the core, `turn` says as the how manieth it was let in."""
 
     demand: CoreDemand
     name: str
+    application: QueueApplication
+    #: The application that it names and may not be part of.
+    apart_from: QueueApplication | None = None
     #: When the core was first told of it, by the clock of this machine.
     since: float = math.inf
     stage: Stage = Stage.ASKED
-    queue: str = ""
     why: str = ""
     turn: int = 0
     #: Slurm has, or had, a job of it.
@@ -48,7 +89,14 @@ class QueueMember:
         if self.stage is Stage.REFUSED:
             # It is asked for again with whatever has changed.
             return self.demand == demand
-        return self.demand.same(demand) and (self.stage is Stage.GIVEN or self.demand.total == demand.total)
+        decided = self.stage is Stage.GIVEN
+        as_before = (self.demand.total, self.demand.problem) == (demand.total, demand.problem)
+        return self.demand.same(demand) and (decided or as_before)
+
+    @property
+    def queue(self) -> str:
+        """The queue of its application, "" before there is one."""
+        return self.application.queue
 
 
 def pass_by(started: QueueMember, waiting: Iterable[QueueMember | None]) -> None:
@@ -63,7 +111,7 @@ def pass_by(started: QueueMember, waiting: Iterable[QueueMember | None]) -> None
 
 
 class Ahead:
-    """Workloads in Slurm, or on the way there, that have not started: by application, and how long that is believed."""
+    """Workloads in Slurm, or on the way there, that have not started: by ask, and how long that is believed."""
 
     def __init__(self) -> None:
         self._until: dict[str, float] = {}

@@ -69,6 +69,8 @@ class YunikornOptions(pydantic.BaseModel, frozen=True, extra="forbid", use_attri
     """How many seconds a workload is pending in Slurm before nodes are reserved for it."""
     reserve_seconds: Annotated[float, pydantic.Field(gt=0)] = 600.0
     """After how many seconds an unused reservation ends; then other workloads have their turn."""
+    pods_opt_out: bool = True
+    """Pods may opt out of preemption by annotation; `false`: only their PriorityClasses may."""
     users: tuple[UserOptions, ...] = ()
     """The users of workloads; the first entry that matches counts."""
     map: Mapping[str, TargetOptions] = {}

@@ -1,17 +1,18 @@
-"""The queues as they are shown: the tree with its usage, waiting workloads with reasons, evictions, refusals."""
+"""The queues as they are shown: the tree with its usage, applications, waiting workloads, evictions, refusals."""
 
+import collections
 from collections.abc import Iterable, Mapping
 from typing import Any
 
 from slurm_bridge.families.yunikorn import evictions_view, reasons
 from slurm_bridge.families.yunikorn.manager import Manager
-from slurm_bridge.families.yunikorn.members import QueueMember, Stage
+from slurm_bridge.families.yunikorn.members import QueueApplication, QueueMember, Stage
 from slurm_bridge.families.yunikorn.queues import amounts
 from slurm_bridge.families.yunikorn.queues.committed import CommittedPartition
 from slurm_bridge.families.yunikorn.queues.config import documents
 from slurm_bridge.families.yunikorn.queues.tree import Queue
 
-#: At most so many waiting workloads are shown, the oldest first; all of them are counted.
+#: At most so many applications and waiting workloads are shown, the oldest first; all of them are counted.
 MOST = 500
 
 Picture = Mapping[str, Any]
@@ -21,6 +22,7 @@ def picture(manager: Manager, now: float) -> Picture:
     """Plain values; the names of fields are those of the page."""
     with manager.lock:
         members = tuple(manager.members.values())
+        applications = [_application(one) for one in _oldest(manager.applications.all())]
         setup = manager.setup
     waiting = sorted((one for one in members if one.stage is Stage.ASKED), key=lambda one: one.demand.created)
     written = dict(documents.walk(setup.written.root))
@@ -41,16 +43,34 @@ def picture(manager: Manager, now: float) -> Picture:
         "ahead": {"now": manager.ahead.count(now), "most": setup.ahead},
         **({"size": dict(manager.engine.size)} if setup.own else {}),
         **shown,
+        "applications": applications,
         "preemption": evictions_view.shown(manager.evictions, {one.demand.uid: one for one in members}, now),
         "rejected": [
-            # Without the number that tells the entries of one workload apart.
+            # Without the number that tells the entries of one application apart.
             {
                 "at": one.at,
-                "workload": one.rejected.subject.name.rpartition("#")[0],
+                "application": one.rejected.subject.name.rpartition("#")[0],
                 "reason": one.rejected.reason,
             }
             for one in reversed(manager.engine.rejected)
         ],
+    }
+
+
+def _oldest(applications: Iterable[QueueApplication]) -> list[QueueApplication]:
+    return sorted(applications, key=lambda one: one.first.created)[:MOST]
+
+
+def _application(application: QueueApplication) -> dict[str, Any]:
+    """One application; how many of its workloads were let in, and how many wait."""
+    stages = collections.Counter(member.stage for member in application.members.values())
+    return {
+        "application": application.first.identity.title,
+        "queue": application.queue,
+        "user": application.first.user,
+        "since": application.first.created,
+        "runs": stages[Stage.GIVEN],
+        "waits": stages[Stage.ASKED],
     }
 
 
@@ -89,13 +109,14 @@ def _queue(
 
 
 def _waiting(partition: CommittedPartition, member: QueueMember, where: str) -> dict[str, Any]:
-    application = partition.applications.get(member.name)
+    application = partition.applications.get(member.application.name)
     why = ""
     if application is not None:
         total = member.demand.total
-        why = reasons.never(application, total) or reasons.waits(partition, application, total, where)
+        why = reasons.never(application, total) or reasons.waits(partition, application, member.demand, where)
     return {
         "workload": member.demand.title,
+        "application": member.demand.identity.title,
         "queue": member.queue,
         "user": member.demand.user,
         "since": member.demand.created,

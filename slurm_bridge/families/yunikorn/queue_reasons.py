@@ -14,17 +14,19 @@ def waits(manager: Manager, member: QueueMember, now: float) -> Wait:
     """What a workload waits for, and what has to happen."""
 
     def look(partition: CommittedPartition) -> Wait | None:
-        application = partition.applications.get(member.name)
+        application = partition.applications.get(member.application.name)
         if application is None:
             return None
         path, total = application.queue.path, member.demand.total
         never = reasons.never(application, total)
         if never:
             return Wait(reason="QueueTooSmall", message=never, retry_after=SAID_AGAIN, warning=True)
-        held = reasons.waits(partition, application, total, manager.setup.where) or _behind(path, manager, now)
+        held = reasons.waits(partition, application, member.demand, manager.setup.where) or _behind(path, manager, now)
         if member.roomless:
             held = f"{held}; no workload is evicted for this, because no node would have room for it then"
-        return Wait(reason="QueueWaiting", message=f"in queue {path}: {held}", retry_after=SAID_AGAIN)
+        return Wait(
+            reason="QueueWaiting", message=f"in queue {path}: {held}{member.demand.note}", retry_after=SAID_AGAIN
+        )
 
     found = manager.engine.committed(look)
     return (
@@ -45,7 +47,7 @@ def may_preempt(manager: Manager, member: QueueMember) -> bool:
     """Something is guaranteed to its queue or above it, and no workload is evicted for it yet."""
 
     def look(partition: CommittedPartition) -> bool:
-        application = partition.applications.get(member.name)
+        application = partition.applications.get(member.application.name)
         return application is not None and any(queue.guaranteed for queue in application.queue.lineage)
 
     asks = member.demand.preempts and not manager.evictions.has_room(member.demand.uid)

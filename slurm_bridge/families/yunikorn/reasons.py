@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator, Mapping
 
-from slurm_bridge.families.yunikorn.demands import MEMORY
+from slurm_bridge.families.yunikorn.demands import MEMORY, CoreDemand
 from slurm_bridge.families.yunikorn.queues import tree
 from slurm_bridge.families.yunikorn.queues.committed import Application, CommittedPartition
 from slurm_bridge.families.yunikorn.queues.preemptors import crowded
@@ -27,16 +27,16 @@ def never(application: Application, total: Mapping[str, int]) -> str:
 
 
 def waits(
-    partition: CommittedPartition, application: Application, total: Mapping[str, int], where: str = "the cluster"
+    partition: CommittedPartition, application: Application, demand: CoreDemand, where: str = "the cluster"
 ) -> str:
     """What holds it now; "" where nothing does, and it only has to wait for its turn. `where` are all nodes."""
-    return next(filter(None, _obstacles(partition, application, total, where)), "")
+    return next(filter(None, _obstacles(partition, application, demand, where)), "")
 
 
 def _obstacles(
-    partition: CommittedPartition, application: Application, total: Mapping[str, int], where: str
+    partition: CommittedPartition, application: Application, demand: CoreDemand, where: str
 ) -> Iterator[str]:
-    name, leaf = application.record.name, application.queue
+    name, leaf, total = application.record.name, application.queue, demand.total
     if not application.running and not tree.can_run(leaf):
         yield _crowded(leaf)
     yield from (_full(queue, total) for queue in leaf.lineage)
@@ -45,16 +45,17 @@ def _obstacles(
         yield refused.words if refused else ""
     refusal = partition.limits.refusal(name, total)
     yield refusal.words if refusal else ""
-    yield _full_cluster(partition, application, total, where)
+    yield _full_cluster(partition, leaf, demand, where)
 
 
 def _crowded(leaf: Queue) -> str:
     for queue in leaf.lineage:
         if queue.max_applications and queue.running >= queue.max_applications:
             return (
-                f"queue {queue.path} runs {queue.running} of {queue.max_applications} workloads; one has to end first"
+                f"queue {queue.path} runs {queue.running} of {queue.max_applications} applications; "
+                f"one has to end first"
             )
-    return f"queue {leaf.path} runs as many workloads as it may; one has to end first"
+    return f"queue {leaf.path} runs as many applications as it may; one has to end first"
 
 
 def _full(queue: Queue, total: Mapping[str, int]) -> str:
@@ -68,13 +69,11 @@ def _full(queue: Queue, total: Mapping[str, int]) -> str:
     return ""
 
 
-def _full_cluster(partition: CommittedPartition, application: Application, total: Mapping[str, int], where: str) -> str:
+def _full_cluster(partition: CommittedPartition, leaf: Queue, demand: CoreDemand, where: str) -> str:
     """No queue holds it: it waits until what it is guaranteed becomes free."""
-    size, leaf = partition.size, application.queue
-    used = partition.root.allocated
+    size, used, total = partition.size, partition.root.allocated, demand.total
     short = crowded.missing(size, used, total)
-    may = all(ask.allow_preempt_other for ask in application.asks.values())
-    if not size or not short or not may or not crowded.is_owed(Balance(leaf), leaf, total, short):
+    if not size or not short or not demand.preempts or not crowded.is_owed(Balance(leaf), leaf, total, short):
         return ""
     kind = min(short)
     whose = next(queue for queue in leaf.lineage if kind in (queue.guaranteed or ()))

@@ -7,7 +7,7 @@ from slurm_bridge.families.yunikorn import core_requests
 from slurm_bridge.families.yunikorn.demands import CoreDemand
 from slurm_bridge.families.yunikorn.engine import RM
 from slurm_bridge.families.yunikorn.members import QueueMember
-from slurm_bridge.families.yunikorn.queues.records import AskId, Eviction, NodeReport, Update
+from slurm_bridge.families.yunikorn.queues.records import Application, AskId, Eviction, NodeReport, Update
 from slurm_bridge.hooks.lifecycle import ActiveUsage
 from slurm_bridge.model.names import NO_WORKLOAD, WorkloadKey
 
@@ -51,17 +51,24 @@ def update(known: Pairs, *, nodes: tuple[NodeReport, ...]) -> Update:
     return Update(
         rm=RM,
         nodes=nodes,
-        applications=(*map(core_requests.forced, kept), *map(core_requests.application, waiting)),
+        applications=_applications(kept, waiting),
         standing=tuple(map(core_requests.standing, kept)),
-        started=tuple(core_requests.id_of(member.name) for one, member in known if one.started and not one.waits),
+        started=tuple(core_requests.id_of(member) for one, member in known if one.started and not one.waits),
         asks=tuple(map(core_requests.ask, waiting)),
         evicting=_evicting(known),
     )
 
 
+def _applications(kept: Sequence[QueueMember], waiting: Sequence[QueueMember]) -> tuple[Application, ...]:
+    """Each once; those of which something is kept are there whatever the limits say."""
+    there = {member.application.name: core_requests.forced(member.application) for member in kept}
+    others = {member.application.name: core_requests.application(member.application) for member in waiting}
+    return tuple((others | there).values())
+
+
 def askers(known: Pairs, told: Update) -> Pairs:
     """The workloads for which victims go, or have gone. All else that pods say of that is not true."""
-    names = {one.asker.application for one in told.evicting if one.asker is not None}
+    names = {one.asker.key for one in told.evicting if one.asker is not None}
     return [(one, member) for one, member in known if member.name in names]
 
 
@@ -76,12 +83,10 @@ def _evicting(known: Pairs) -> tuple[Eviction, ...]:
     for asker, member in known:
         # Their names in the core are not known any more: it is enough that they are not there.
         gone = [uid for uid in asker.room_made_by if uid not in pairs or pairs[uid][0].waits]
-        there = {
-            uid: _eviction(core_requests.id_of(victim.name), member) for uid, victim in _victims(asker, pairs).items()
-        }
-        found |= there | {uid: _eviction(core_requests.id_of(f"gone#{uid}"), member) for uid in gone}
+        there = {uid: _eviction(core_requests.id_of(victim), member) for uid, victim in _victims(asker, pairs).items()}
+        found |= there | {uid: _eviction(core_requests.gone(uid), member) for uid in gone}
     left = [(one, member) for one, member in known if one.leaves and one.demand.uid not in found]
-    return (*found.values(), *(_eviction(core_requests.id_of(member.name), None) for _, member in left))
+    return (*found.values(), *(_eviction(core_requests.id_of(member), None) for _, member in left))
 
 
 def _victims(
@@ -95,4 +100,4 @@ def _victims(
 
 def _eviction(victim: AskId, asker: QueueMember | None) -> Eviction:
     message = "preempted as decided before a restart"
-    return Eviction(victim=victim, asker=core_requests.id_of(asker.name) if asker else None, message=message)
+    return Eviction(victim=victim, asker=core_requests.id_of(asker) if asker else None, message=message)

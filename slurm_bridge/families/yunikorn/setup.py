@@ -51,6 +51,12 @@ class Setup:
         """Others have to go for guarantees; never where Slurm decides."""
         return self.options.mode == LOCAL and self.written.preemption.enabled
 
+    @property
+    def reads_queues(self) -> bool:
+        """A placement rule takes the queue that a workload asks for; without any rule that is so, too."""
+        rules = [one for rule in self.partition.rules for one in rule.chain()]
+        return not rules or any(rule.kind == "provided" for rule in rules)
+
     def target(self, path: str) -> tuple[str, TargetOptions]:
         """What a queue is in Slurm, and which entry says so; the one nearest to it counts."""
         return next(

@@ -12,7 +12,7 @@ _STATES = {evictions_view.GOES: "has to go", evictions_view.GONE: "has gone"}
 
 
 def lines(picture: Picture) -> Iterator[str]:
-    """The tree, waiting workloads, evictions, and refusals; of each Slurm partition where it has queues of its own."""
+    """The tree, applications, waiting workloads, evictions, refusals; of each Slurm partition with its own queues."""
     for number, partition in enumerate(picture.get("partitions", ())):
         if number:
             yield ""
@@ -30,9 +30,11 @@ def lines(picture: Picture) -> Iterator[str]:
     widths = [max(len(row[column]) for row in rows) for column in range(len(_HEADER))]
     for row in rows:
         yield "  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip()
-    yield from _listed("waiting", (f"{one['workload']}  {one['queue']}: {one['why']}" for one in picture["waiting"]))
+    several = (one for one in picture["applications"] if one["runs"] + one["waits"] > 1)
+    yield from _listed("applications", map(_application, several))
+    yield from _listed("waiting", map(_waiting, picture["waiting"]))
     yield from _listed("making room", map(_leaving, picture["preemption"]))
-    yield from _listed("rejected", (f"{one['workload']}  {one['reason']}" for one in picture["rejected"]))
+    yield from _listed("rejected", (f"{one['application']}  {one['reason']}" for one in picture["rejected"]))
 
 
 def _rows(queue: Mapping[str, Any], depth: int) -> Iterator[tuple[str, ...]]:
@@ -46,6 +48,16 @@ def _rows(queue: Mapping[str, Any], depth: int) -> Iterator[tuple[str, ...]]:
     )
     for child in queue["queues"]:
         yield from _rows(child, depth + 1)
+
+
+def _application(one: Mapping[str, Any]) -> str:
+    waits = "1 waits" if one["waits"] == 1 else f"{one['waits']} wait"
+    return f"{one['application']}  {one['queue']}: {one['runs']} let in, {waits}"
+
+
+def _waiting(one: Mapping[str, Any]) -> str:
+    of = f" of {one['application']}" if one["application"] != one["workload"] else ""
+    return f"{one['workload']}{of}  {one['queue']}: {one['why']}"
 
 
 def _amount(amount: Mapping[str, int]) -> str:

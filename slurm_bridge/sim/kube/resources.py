@@ -8,7 +8,7 @@ from slurm_bridge.model import kinds
 from slurm_bridge.workloads import kind_table
 
 #: The versions that 1.36 serves, of those that our records could read.
-SERVED = {"scheduling.k8s.io": ("v1alpha2",)}
+SERVED = {"scheduling.k8s.io": ("v1", "v1alpha2")}
 
 #: Custom resources: they differ in many small ways from those of the apiserver.
 _CUSTOM_GROUPS = {kind.group for kind in kind_table.RESOURCES if kind.custom}
@@ -81,7 +81,7 @@ def of(kind: kinds.Kind[Any], served: Mapping[str, tuple[str, ...]] = SERVED) ->
     """The resource of one of the bridge's kinds."""
     return Resource(
         group=kind.group,
-        versions=served.get(kind.group, kind.versions),
+        versions=tuple(one for one in served.get(kind.group, kind.versions) if one in kind.versions),
         plural=kind.plural,
         kind=kind.kind,
         namespaced=kind.namespaced,

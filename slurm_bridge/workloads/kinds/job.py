@@ -49,6 +49,7 @@ def gather(root: Root, members: Members, given: Given) -> Workload | Wait:
         minimum=size,
         size=size,
         sources=lambda first: (voices.own(first), *voices.above(chain)),
+        topmost=voices.topmost(chain),
         suspended=voices.suspended(chain),
         deadline=voices.deadline(chain),
         retry_after=gangs.PROGRESS,

@@ -11,7 +11,7 @@ from slurm_bridge.model.kinds import Kind
 from slurm_bridge.model.meta import ObjectMeta
 from slurm_bridge.sim import faults
 from slurm_bridge.sim.kube import access, resources
-from slurm_bridge.workloads import chain, owners
+from slurm_bridge.workloads import chain, owners, voices
 from tests.unit.workloads.heard import Heard
 from tests.unit.workloads.owned import QUEUES, Family, reference
 
@@ -132,6 +132,26 @@ def test_another_owner_is_followed_where_the_controller_cannot_be_read(family: F
     """An unknown controller does not hide a JobSet that is named beside it."""
     jobset = {**family.owner(kinds.JOBSETS, "set"), "controller": False}
     assert family.chain(family.child(reference(QUEUES, "q"), jobset)) == ["set"]
+
+
+def test_the_topmost_is_the_highest_controller(family: Family) -> None:
+    """A reference that does not control says nothing of what makes the pods."""
+    deployment = family.owner(kinds.DEPLOYMENTS, "d")
+    made = voices.topmost(family.owners().resolve(family.child(family.owner(kinds.REPLICASETS, "r", deployment))))
+    assert made is not None
+    assert (made.kind, made.name, made.uid) == ("Deployment", "d", deployment["uid"])
+    beside = family.child({**family.owner(kinds.REPLICASETS, "other"), "controller": False}, name="beside")
+    assert voices.topmost(family.owners().resolve(beside)) is None
+    gone = family.child(reference(kinds.REPLICASETS, "r", "an-earlier-one"), name="gone")
+    assert voices.topmost(family.owners().resolve(gone)) is None
+
+
+def test_the_topmost_of_a_schedules_pods_is_their_job(family: Family) -> None:
+    """Each Job of a CronJob is a run of its own."""
+    job = family.owner(kinds.JOBS, "run-1", family.owner(kinds.CRONJOBS, "nightly"))
+    made = voices.topmost(family.owners().resolve(family.child(job)))
+    assert made is not None
+    assert made.name == "run-1"
 
 
 def test_a_leader_pod_leads_on_to_its_set(family: Family) -> None:

@@ -153,23 +153,29 @@ class Passing:
     def _of_leaf(self, visit: Visit, now: float) -> Result | None:
         leaf, until = visit.leaf, math.inf
         for application in leaf.in_order():
-            if application.blocked[0] != leaf.opened or now > application.blocked[1]:
-                found = self._of_application(application, visit, now)
+            stands = application.blocked[0] == leaf.opened and now <= application.blocked[1]
+            if application.fresh or not stands:
+                found = self._of_application(application, visit, now, stands=stands)
                 if found is not None:
                     return found
             until = min(until, application.blocked[1])
         leaf.until = until
         return None
 
-    def _of_application(self, application: Application, visit: Visit, now: float) -> Result | None:
-        """Its asks in order; where nothing comes of any, it is remembered until when that is so."""
-        state, until = visit.leaf.opened, math.inf
+    def _of_application(self, application: Application, visit: Visit, now: float, *, stands: bool) -> Result | None:
+        """Its asks in order, where nothing came of them before the new ones only.
+
+        Where nothing comes of any, it is remembered until when that is so.
+        """
+        state, until = visit.leaf.opened, application.blocked[1] if stands else math.inf
         paused = max(application.not_before, application.refused_until)
         if now <= paused:
             application.blocked = state, paused
+            application.fresh.clear()
             return None
         if application.running or self._may_start(application, visit):
-            for waiting in self._tried(application, visit, now):
+            asks = application.fresh_in_order() if stands else application.in_order()
+            for waiting in self._tried(application, asks, visit, now):
                 found = self._of_ask(waiting, visit, now)
                 if found is not None:
                     return found
@@ -180,6 +186,7 @@ class Passing:
             until = min(until, now + CHECK_EVERY)
             visit.leaf.obstacles.other = True
         application.blocked = state, max(until, application.not_before)
+        application.fresh.clear()
         return None
 
     def _may_start(self, application: Application, visit: Visit) -> bool:
@@ -193,14 +200,16 @@ class Passing:
             return True
         return False
 
-    def _tried(self, application: Application, visit: Visit, now: float) -> Iterator[PendingAsk]:
-        """The asks that fit the queue and its user's limits, until they have found no node too often.
+    def _tried(
+        self, application: Application, asks: Iterator[PendingAsk], visit: Visit, now: float
+    ) -> Iterator[PendingAsk]:
+        """Those of the asks that fit the queue and its user's limits, until they have found no node too often.
 
         Every time that something is told of nodes counts as well, so that an application with a single ask pauses, too.
         """
         count, news, met = 0, self._partition.news, visit.leaf.obstacles
         allowed = self._partition.limits.room(application.name) if self._partition.limited else None
-        for waiting in application.in_order():
+        for waiting in asks:
             if not visit.fits(waiting):
                 met.unfit[waiting.size, waiting.ask.required_node] = waiting
             elif allowed is not None and not amounts.fit_in_max_undefined(waiting.total, allowed):

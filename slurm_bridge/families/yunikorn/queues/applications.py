@@ -28,10 +28,12 @@ NEVER: Blocked = (-1, -math.inf)
 class PendingAsk:
     """A pending ask. `total` is what all members take together; `on` are the nodes that it holds, since when."""
 
-    __slots__ = ("ask", "id", "kind", "on", "size", "total")
+    __slots__ = ("ask", "id", "kind", "on", "place", "size", "total")
 
-    def __init__(self, ask: AllocationAsk, node_sort: str) -> None:
+    def __init__(self, ask: AllocationAsk, node_sort: str, arrival: int = 0) -> None:
         self.ask = ask
+        #: Its place among those of its application: by priority, then age, then arrival.
+        self.place = (-ask.priority, ask.created, arrival, ask.key)
         self.id: AskId = ask.id
         self.total: Amount = of_members(ask, ask.members)
         self.on: dict[str, float] = {}
@@ -56,6 +58,7 @@ class Application:
         "allocations",
         "asks",
         "blocked",
+        "fresh",
         "holders",
         "node_sort",
         "not_before",
@@ -96,6 +99,8 @@ class Application:
         #: How much had been told of nodes when its tries in vain began to count.
         self.tried_since = 0
         self.blocked: Blocked = NEVER
+        #: Asks that have come since: they are looked at although nothing came of the others.
+        self.fresh: dict[str, PendingAsk] = {}
 
     @property
     def name(self) -> str:
@@ -114,13 +119,17 @@ class Application:
         """Pending asks by priority, then age, then arrival."""
         return (self.asks[entry[-1]] for entry in self._order)
 
+    def fresh_in_order(self) -> Iterator[PendingAsk]:
+        """The same of those that were not looked at yet."""
+        return iter(sorted(self.fresh.values(), key=lambda waiting: waiting.place))
+
     def add(self, ask: AllocationAsk) -> PendingAsk:
         """Let it wait."""
-        waiting = self.asks[ask.key] = PendingAsk(ask, self.node_sort)
         self._arrivals += 1
-        bisect.insort(self._order, (-ask.priority, ask.created, self._arrivals, ask.key))
+        waiting = PendingAsk(ask, self.node_sort, self._arrivals)
+        self.asks[ask.key] = self.fresh[ask.key] = waiting
+        bisect.insort(self._order, waiting.place)
         self.pending = amounts.plus(self.pending, waiting.total)
-        self.blocked = NEVER
         return waiting
 
     def drop(self, key: str) -> PendingAsk | None:
@@ -128,8 +137,8 @@ class Application:
         waiting = self.asks.pop(key, None)
         if waiting is None:
             return None
-        start = bisect.bisect_left(self._order, (-waiting.ask.priority, waiting.ask.created)) if self.asks else 0
-        del self._order[next(at for at in range(start, len(self._order)) if self._order[at][-1] == key)]
+        self.fresh.pop(key, None)
+        del self._order[bisect.bisect_left(self._order, waiting.place)]
         self.pending = amounts.minus(self.pending, waiting.total)
         return waiting
 

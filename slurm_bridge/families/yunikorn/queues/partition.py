@@ -160,7 +160,7 @@ class QueuePartition:
         self.withdraw(application, ask.key)
         waiting = application.add(ask)
         application.queue.add_pending(waiting.total)
-        self.leaf(application.queue).wake(application)
+        self.leaf(application.queue).until = -math.inf
         self._refresh(application)
         return waiting
 

@@ -15,7 +15,6 @@ from slurm_bridge.families.yunikorn.options import YunikornOptions
 from slurm_bridge.families.yunikorn.restorer import RestoredWorkload
 from slurm_bridge.hooks.calls import Hook
 from slurm_bridge.hooks.chain import Chain
-from slurm_bridge.hooks.needs import Need
 from slurm_bridge.hooks.services import ChainServices, HookServices
 from slurm_bridge.runtime.clock import VirtualClock
 from slurm_bridge.translate import resources
@@ -261,7 +260,7 @@ def test_a_node_that_is_drained_in_slurm_is_no_longer_part_of_the_cluster() -> N
     behind = HookServices(clock=clock, threads=False)
     hook = made({"configuration": document(GUARANTEED, queue("b"))}, behind)
     plain = Hook(name="yunikorn", hook=hook, needs=hook.needs)
-    chain, nobody = Chain([plain], ChainServices(clock=clock)), {Need.NAMESPACES: Listed([])}
+    chain, nobody = Chain([plain], ChainServices(clock=clock)), dict.fromkeys(hook.needs, Listed([]))
     chain.see(nobody)
     chain.restore((), fresh=True)
     found = []

@@ -9,7 +9,6 @@ from slurm_bridge.families.yunikorn.options import YunikornOptions
 from slurm_bridge.families.yunikorn.partitions import YunikornPartitions, builder
 from slurm_bridge.hooks.calls import Hook
 from slurm_bridge.hooks.chain import Chain
-from slurm_bridge.hooks.needs import Need
 from slurm_bridge.hooks.plans import Plan
 from slurm_bridge.hooks.services import ChainServices, HookServices
 from slurm_bridge.runtime.clock import SystemClock
@@ -54,7 +53,7 @@ class Daemon:
         assert isinstance(made, YunikornPartitions)
         self.hook = made
         self.chain = Chain([Hook(name="yunikorn", hook=made, needs=made.needs)], ChainServices(clock=self.clock))
-        self.chain.see({Need.NAMESPACES: Listed([])})
+        self.chain.see(dict.fromkeys(YunikornPartitions.needs, Listed([])))
         self.chain.restore((), fresh=True)
 
     def plan(self, name: str, where: str) -> bool:

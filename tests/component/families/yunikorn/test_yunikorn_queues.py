@@ -207,7 +207,7 @@ def test_the_number_of_workloads_of_a_queue_is_limited(bridge: Bridge) -> None:
     queues = Queues(bridge, queue("a", maxapplications=1))
     queues.one_by_one("one", "two")
     assert queues.running("one", "two") == ["one"]
-    assert "queue root.a runs 1 of 1 workloads; one has to end first" in queues.said("two")[1]
+    assert "queue root.a runs 1 of 1 applications; one has to end first" in queues.said("two")[1]
     bridge.delete("one", grace=0)
     bridge.run(5)
     assert queues.running("two")

@@ -52,7 +52,7 @@ def test_who_was_refused_is_listed_with_the_reason(shown: Queues) -> None:
     found = shown.hook.picture()
     assert found is not None
     (rejected,) = found["rejected"]
-    assert rejected["workload"].endswith("/lost")
+    assert rejected["application"].endswith("/lost")
     assert "root.nowhere does not exist" in rejected["reason"]
 
 
@@ -65,6 +65,24 @@ def test_people_see_a_tree(shown: Queues) -> None:
     assert "vcore 2" in next(line for line in said.splitlines() if line.startswith("  a "))
     assert "waiting:\n" in said
     assert "rejected:\n" in said
+
+
+def test_an_application_is_shown_with_its_asks(shown: Queues) -> None:
+    """How many of them were let in, and which one waits; one pod alone is no line of its own."""
+    for name in ("one", "two"):
+        shown.pod(name, "root.b" if name == "one" else "root.B", labels={"applicationId": "app-1"})
+        shown.bridge.run(2)
+    shown.pod("three", "root.b", cpu="20", labels={"applicationId": "app-1"})
+    shown.configure(queue("a"), queue("b", resources={"max": {"vcore": "21"}}))
+    shown.bridge.run(3)
+    found = shown.hook.picture()
+    assert found is not None
+    first = next(one for one in found["applications"] if one["application"] == "default/app-1")
+    assert (first["queue"], first["runs"], first["waits"]) == ("root.b", 2, 1)
+    assert first["user"] == "system:serviceaccount:default:default"
+    lines = list(text.lines(found))
+    assert lines[lines.index("applications:") + 1 :][:1] == ["  default/app-1  root.b: 2 let in, 1 waits"]
+    assert any(line.startswith("  default/three of default/app-1  root.b: queue root.b uses") for line in lines)
 
 
 def test_the_door_has_a_page(shown: Queues) -> None:

@@ -9,9 +9,8 @@ from slurm_bridge.daemon import configuration
 from slurm_bridge.families.yunikorn.hook import Yunikorn
 from slurm_bridge.families.yunikorn.options import YunikornOptions
 from slurm_bridge.families.yunikorn.partitions import YunikornPartitions
-from slurm_bridge.hooks import calls, chain
+from slurm_bridge.hooks import calls, chain, needs
 from slurm_bridge.hooks.services import ChainServices, HookServices
-from slurm_bridge.model import kinds
 from slurm_bridge.ports import Scope
 from slurm_bridge.scheduler.eviction import situation
 from tests.component.scheduler.whole_core import Bridge
@@ -53,8 +52,9 @@ class Queues:
         """It is part of the chain."""
         own = calls.Hook(name="yunikorn", hook=hook, needs=frozenset(hook.needs))
         both = chain.Chain([*self.base.chain.hooks, own], self.around)
-        listed = self.bridge.core.context.cluster.list(kinds.NAMESPACES, Scope()).items
-        both.see({**self.base.chain._layers.views, **dict.fromkeys(hook.needs, Listed(listed))})
+        cluster = self.bridge.core.context.cluster
+        listed = {need: Listed(cluster.list(needs.KINDS[need], Scope()).items) for need in hook.needs}
+        both.see({**self.base.chain._layers.views, **listed})
         self.bridge.core.configure(dataclasses.replace(self.base, chain=both))
 
     def pod(self, name: str, queue: str = "root.a", *, cpu: str = "1", **changes: Any) -> str:

@@ -14,6 +14,7 @@ from tests.component.families.yunikorn.yunikorn_scenes import Listed, document, 
 from tests.unit.hooks import builders as scene
 
 GPUS = {"gpu": "nvidia.com/gpu"}
+NO_CLASSES = Listed(())
 
 
 def ask(*pods: Any, values: Any = (), **fields: Any) -> Ask:
@@ -133,18 +134,21 @@ def test_what_a_workload_demands_is_worked_out_once_a_pass() -> None:
     """And anew where another workload asks, or its namespace or its hints are others by then."""
     known = demands.Demands(options(queue("a")))
     asked, listed = ask(scene.pod("a")), Listed((Object(metadata=ObjectMeta(name="team", namespace="")),))
-    found = known.of(asked, listed)
-    assert known.of(dataclasses.replace(asked, request=scene.request(tasks=7)), listed) is found
+    found = known.of(asked, listed, NO_CLASSES)
+    assert known.of(dataclasses.replace(asked, request=scene.request(tasks=7)), listed, NO_CLASSES) is found
     hinted = dataclasses.replace(asked, hints={"queue": "root.a"})
-    assert (found.queue, known.of(hinted, listed).queue) == ("", "root.a")
-    assert known.of(ask(scene.pod("b", requests={"cpu": "3"})), listed).total["vcore"] == 3_000
+    assert (found.queue, known.of(hinted, listed, NO_CLASSES).queue) == ("", "root.a")
+    assert known.of(ask(scene.pod("b", requests={"cpu": "3"})), listed, NO_CLASSES).total["vcore"] == 3_000
     labelled = ObjectMeta(name=asked.workload.root.namespace, namespace="", labels={"cost": "x"})
-    assert known.of(asked, Listed((Object(metadata=labelled),))).tags["cost"] == "x"
+    assert known.of(asked, Listed((Object(metadata=labelled),)), NO_CLASSES).tags["cost"] == "x"
 
 
 def test_what_an_annotation_asks_for_is_never_remembered() -> None:
     """It is part of the request, which other hooks change during a pass."""
     known, listed = demands.Demands(options(queue("a"))), Listed(())
     asked = ask(scene.pod("a"), values=(scene.annotated("cpus_per_task", "x"),), cpus_per_task=2)
-    assert known.of(asked, listed).total["vcore"] == 2_000
-    assert known.of(dataclasses.replace(asked, request=scene.request(cpus_per_task=5)), listed).total["vcore"] == 5_000
+    assert known.of(asked, listed, NO_CLASSES).total["vcore"] == 2_000
+    assert (
+        known.of(dataclasses.replace(asked, request=scene.request(cpus_per_task=5)), listed, NO_CLASSES).total["vcore"]
+        == 5_000
+    )

@@ -196,7 +196,7 @@ def test_whoever_others_went_for_has_a_place_ahead() -> None:
 def test_nobody_goes_for_one_that_left_while_the_core_was_about_to_say_so() -> None:
     """It would go as if a maximum had been lowered, which needs nobody who asks."""
     scene = full()
-    asker, victim = (core_requests.id_of(scene.manager.members[uid].name) for uid in ("mine", "b4"))
+    asker, victim = (core_requests.id_of(scene.manager.members[uid]) for uid in ("mine", "b4"))
     scene.manager.leave("mine")
     scene.manager.spared("b3")
     scene.manager.spared("b4")
