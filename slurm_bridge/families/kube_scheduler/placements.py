@@ -162,9 +162,12 @@ class Placer:
             start = first
             found = self._place(pods, beside, before, start, empty=empty)
         most = -(-len(pods) // len(found.coming))
-        if found.most > most:
-            even = self._place(pods, beside, None, start, most, empty=empty)
-            return even if isinstance(even, PodPlacement) else found
+        if found.most == most and (slots[scene.columns.mask(found.coming)] >= most).all():
+            return found
+        for each in sorted({most, -(-most // 2), 1}, reverse=True):
+            even = self._place(pods, beside, None, start, each, empty=empty)
+            if isinstance(even, PodPlacement):
+                return even
         return found
 
     def _place(

@@ -138,6 +138,18 @@ def test_terms_that_make_no_sense_tell_no_pods_apart(odd: object) -> None:
     assert classes.exchangeable(pods)
 
 
+@pytest.mark.parametrize("large", "abcd")
+def test_no_node_is_asked_for_more_than_it_has(around: Around, large: str) -> None:
+    """Slurm gives every node of a job the same number of tasks: two on the large one would be two on all of them."""
+    together = near("podAffinity", term(ZONE, WEB))
+    sizes = {name: {"cpu": 16 if name == large else 8} for name in "abcd"}
+    nodes = [node(name, labels={ZONE: "1"}, allocatable=size) for name, size in sizes.items()]
+    work = gang(*(web(f"p{number}", affinity=together, requests={"cpu": 8}) for number in range(4)))
+    found = planned(chained(around, hooked()), work, cluster(nodes))
+    assert isinstance(found, Plan), found
+    assert (found.request.minimum_nodes, found.request.tasks_per_node) == (4, 1)
+
+
 def test_a_gang_evens_out_what_lies_unevenly(around: Around) -> None:
     """Of three pods two come where there is none yet, and the third beside the one that runs already."""
     running = [web("r", on="a")]
