@@ -47,6 +47,10 @@ MOST_PODS = 128
 MOST_LOOKS = 128
 
 
+#: Slurm gives every node of a job the same number of tasks, and refuses a job of which a node can never have as many.
+UNEVEN = "node(s) would have to take as many pods of the job as the fullest of them"
+
+
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
 class PodPlacement:
     """The node of each pod by its uid, and the pods by node."""
@@ -168,7 +172,7 @@ class Placer:
             even = self._place(pods, beside, None, start, each, empty=empty)
             if isinstance(even, PodPlacement):
                 return even
-        return found
+        return Unplaced(pod=pods[-1], number=len(pods), reasons={UNEVEN: len(found.coming)})
 
     def _place(
         self,

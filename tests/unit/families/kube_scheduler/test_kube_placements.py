@@ -150,6 +150,17 @@ def test_no_node_is_asked_for_more_than_it_has(around: Around, large: str) -> No
     assert (found.request.minimum_nodes, found.request.tasks_per_node) == (4, 1)
 
 
+def test_a_job_that_slurm_could_never_start_is_not_submitted(around: Around) -> None:
+    """Two pods fit on the large node and one on the small one, and Slurm would ask both for two."""
+    together = near("podAffinity", term(ZONE, WEB))
+    sizes = {"a": {"cpu": 16}, "b": {"cpu": 8}}
+    nodes = [node(name, labels={ZONE: "1"}, allocatable=size) for name, size in sizes.items()]
+    work = gang(*(web(f"p{number}", affinity=together, requests={"cpu": 8}) for number in range(3)))
+    found = planned(chained(around, hooked()), work, cluster(nodes))
+    assert isinstance(found, Wait)
+    assert f"2 {placements.UNEVEN}" in found.message
+
+
 def test_a_gang_evens_out_what_lies_unevenly(around: Around) -> None:
     """Of three pods two come where there is none yet, and the third beside the one that runs already."""
     running = [web("r", on="a")]
