@@ -19,6 +19,7 @@ from slurm_bridge.cluster.columns.members import MOST_SETS, NodeRows
 from slurm_bridge.cluster.memo import VersionCache
 from slurm_bridge.cluster.snapshot import ClusterSnapshot
 from slurm_bridge.hooks.base import Nodes
+from slurm_bridge.model.host_names import HostGroups, HostNames
 from slurm_bridge.model.job import JobRequest
 from slurm_bridge.model.slurmnode import Partition
 
@@ -47,7 +48,7 @@ class Territory:
     """The nodes of some partitions: by row those that Kubernetes knows, and Slurm's names of the others.
 
     `rows` are in the order of Slurm's names, which are `slurm_names`: a set of nodes becomes a sorted list of names
-    without a look at each name. `by_row` are the same names by row.
+    without a look at each name. `by_row` are the same names by row. `hosts` are all of Slurm's names.
     """
 
     members: NodeRows
@@ -56,6 +57,7 @@ class Territory:
     slurm_names: NDArray[np.object_]
     by_row: NDArray[np.object_]
     strangers: _Names
+    hosts: HostGroups
 
     @property
     def nodes(self) -> Nodes:
@@ -72,10 +74,13 @@ class Territory:
         inside = (self.members.mask(nodes) if known is None else known) & self.inside
         return nodes if np.count_nonzero(inside) == len(nodes) else self.members.nodes(inside)
 
-    def without(self, nodes: Nodes) -> _Names:
-        """Slurm's names of all others."""
+    def without(self, nodes: Nodes) -> HostNames:
+        """Slurm's names of all others than these, which are some of those that are here."""
+        if len(nodes) <= FEW:
+            index, names = self.members.index, self.by_row
+            return self.hosts.without([names[index[name]] for name in nodes])
         others = self.slurm_names[~self.members.mask(nodes)[self.rows]].tolist()
-        return tuple(sorted((*self.strangers, *others)) if self.strangers else others)
+        return HostNames(sorted((*self.strangers, *others)) if self.strangers else others)
 
 
 def pinned(request: JobRequest, snapshot: ClusterSnapshot, slurm_names: tuple[str, ...]) -> JobRequest | None:
@@ -86,7 +91,7 @@ def pinned(request: JobRequest, snapshot: ClusterSnapshot, slurm_names: tuple[st
     within = members(snapshot, request.partition or "")
     if not within.issuperset(slurm_names):
         return None
-    others, count = tuple(sorted(within.difference(slurm_names))), len(slurm_names)
+    others, count = HostNames(sorted(within.difference(slurm_names))), len(slurm_names)
     return dataclasses.replace(request, excluded_nodes=others, minimum_nodes=count, maximum_nodes=count)
 
 
@@ -97,7 +102,7 @@ class Emitter:
         self._territories: VersionCache[str, Territory] = VersionCache()
         #: By identity of the sets, which the answers hold: to hash thousands of names takes longer than all else.
         self._within: VersionCache[tuple[str, int], tuple[Nodes, Nodes]] = VersionCache(MOST_SETS)
-        self._without: VersionCache[tuple[str, int], tuple[Nodes, _Names]] = VersionCache(MOST_SETS)
+        self._without: VersionCache[tuple[str, int], tuple[Nodes, HostNames]] = VersionCache(MOST_SETS)
 
     def reach(self, request: JobRequest, snapshot: ClusterSnapshot, nodes: Nodes) -> Nodes:
         """Those of these nodes that the request's partitions have."""
@@ -178,4 +183,5 @@ def _territory(snapshot: ClusterSnapshot, partition: str) -> Territory:
         by_row=by_row,
         slurm_names=np.array([slurm for slurm, _ in known], object),
         strangers=tuple(sorted(within - snapshot.by_slurm.keys())),
+        hosts=HostGroups(sorted(within)),
     )

@@ -6,7 +6,7 @@ names. Only one bracket per name is written; several are read.
 
 import itertools
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 
 #: Slurm has no longer range; a longer list is a mistake or an attack.
 MOST_HOSTS = 65_536
@@ -23,6 +23,12 @@ _WIDEST = 18
 
 _SHOWN = 200
 
+#: What hosts have in common that differ in one number, and its digits; 0: the whole name of a host without a number.
+Stem = tuple[str, int]
+
+#: Numbers that follow each other, as the first and the last of them.
+Run = tuple[int, int]
+
 
 def expand(text: str) -> tuple[str, ...]:
     """`a[1-3],b` → `("a1", "a2", "a3", "b")`, in the order written; raises ValueError when it is not a hostlist."""
@@ -37,17 +43,46 @@ def expand(text: str) -> tuple[str, ...]:
 
 def compress(hosts: Iterable[str]) -> str:
     """The shortest usual spelling of these names; sorted, each name once."""
-    groups: dict[tuple[str, int], set[int]] = {}
-    plain: set[str] = set()
+    return join(write(stem, runs(numbers)) for stem, numbers in group(hosts).items())
+
+
+def group(hosts: Iterable[str]) -> Mapping[Stem, Collection[int]]:
+    """The numbers of these hosts by stem."""
+    groups: dict[Stem, set[int]] = {}
     for host in hosts:
-        stem = host.rstrip("0123456789")
-        width = len(host) - len(stem)
+        text = host.rstrip("0123456789")
+        width = len(host) - len(text)
         if 0 < width <= _WIDEST:
-            groups.setdefault((stem, width), set()).add(int(host[-width:]))
+            groups.setdefault((text, width), set()).add(int(host[-width:]))
         else:
-            plain.add(host)
-    numbered = [_bracket(prefix, width, sorted(numbers)) for (prefix, width), numbers in groups.items()]
-    return ",".join(sorted([*plain, *numbered]))
+            groups[host, 0] = {0}
+    return groups
+
+
+def runs(numbers: Iterable[int]) -> list[Run]:
+    """In order."""
+    found: list[Run] = []
+    for number in sorted(numbers):
+        if found and number == found[-1][1] + 1:
+            found[-1] = (found[-1][0], number)
+        else:
+            found.append((number, number))
+    return found
+
+
+def write(stem: Stem, numbers: Sequence[Run]) -> str:
+    """The hosts of one stem with these numbers, of which there is at least one."""
+    text, width = stem
+    if not width:
+        return text
+    spans = [f"{low:0{width}}" if low == high else f"{low:0{width}}-{high:0{width}}" for low, high in numbers]
+    single = len(numbers) == 1 and numbers[0][0] == numbers[0][1]
+    return f"{text}{spans[0]}" if single else f"{text}[{','.join(spans)}]"
+
+
+def join(written: Iterable[str]) -> str:
+    """The list of what was written for each stem."""
+    return ",".join(sorted(written))
 
 
 def _split(text: str) -> Iterator[str]:
@@ -99,19 +134,3 @@ def _numbers(ranges: str) -> list[str]:
 def _short(text: str) -> str:
     """The text as far as an error shows it."""
     return repr(text if len(text) <= _SHOWN else f"{text[:_SHOWN]}…")
-
-
-def _bracket(prefix: str, width: int, numbers: Sequence[int]) -> str:
-    # The first and the last of numbers that follow each other.
-    runs: list[tuple[int, int]] = []
-    first = last = numbers[0]
-    for number in numbers[1:]:
-        if number != last + 1:
-            runs.append((first, last))
-            first = number
-        last = number
-    runs.append((first, last))
-    if len(numbers) == 1:
-        return f"{prefix}{numbers[0]:0{width}}"
-    spans = (f"{low:0{width}}" if low == high else f"{low:0{width}}-{high:0{width}}" for low, high in runs)
-    return f"{prefix}[{','.join(spans)}]"

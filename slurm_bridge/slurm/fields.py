@@ -7,9 +7,10 @@ recomputes cpus from tasks, and writes out what is *not* wanted, because it keep
 """
 
 import dataclasses
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping
 
-from slurm_bridge.model import hostlist, marks
+from slurm_bridge.model import marks
+from slurm_bridge.model.host_names import HostNames
 from slurm_bridge.model.job import GresPer, JobRequest, MemoryPer
 from slurm_bridge.model.marks import Owner
 from slurm_bridge.slurm import gres_text
@@ -55,8 +56,8 @@ def _limit(request: JobRequest) -> Pairs:
     return () if request.time_limit_minutes is None else (("time_limit", _number(request.time_limit_minutes)),)
 
 
-def _hosts(names: Sequence[str]) -> list[str]:
-    return [hostlist.compress(names)] if names else [""]
+def _hosts(names: tuple[str, ...]) -> list[str]:
+    return [HostNames.of(names).written]
 
 
 def _nodes(request: JobRequest) -> Pairs:
@@ -208,13 +209,6 @@ def _below(least: int, *values: int | None) -> bool:
     return any(value is not None and value < least for value in values)
 
 
-_OF_LISTS = frozenset(",[] \t\n")
-
-
-def _looks_like_a_list(request: JobRequest) -> bool:
-    return not all(request.excluded_nodes) or not _OF_LISTS.isdisjoint("".join(request.excluded_nodes))
-
-
 _MISTAKES: tuple[tuple[str, Callable[[JobRequest], bool]], ...] = (
     ("tasks and cpus per task have to be at least 1", lambda job: _below(1, job.tasks, job.cpus_per_task)),
     ("memory has to be at least 1 MiB, 0 is the whole node", lambda job: _below(1, job.memory.mib)),
@@ -227,5 +221,5 @@ _MISTAKES: tuple[tuple[str, Callable[[JobRequest], bool]], ...] = (
     ("fewer nodes allowed than needed", lambda job: _below(job.minimum_nodes or 1, job.maximum_nodes)),
     ("no task allowed on a node", lambda job: _below(1, job.tasks_per_node)),
     ("more nodes than tasks", lambda job: _below(job.minimum_nodes or 1, job.tasks)),
-    ("a node name must not look like a list", _looks_like_a_list),
+    ("a node name must not look like a list", lambda job: HostNames.of(job.excluded_nodes).misread),
 )
