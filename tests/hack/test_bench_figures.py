@@ -1,7 +1,8 @@
 """What the benchmark computes from what it measures."""
 
 import pytest
-from clusterbench import figures
+from clusterbench import figures, report
+from clusterbench.contestants import ALL, OURS
 
 
 def turn(who: str = "ours", **fields: object) -> figures.Turn:
@@ -81,6 +82,16 @@ def test_ratios_are_taken_within_a_round() -> None:
 def test_a_round_that_was_cut_short_has_no_ratio() -> None:
     """Only one of the two has played."""
     assert figures.ratios([turn("ours")], "ours", "raw", rate) == []
+    assert figures.differences([turn("ours")], "ours", "raw", rate) == []
+
+
+def test_what_hooks_cost_is_told_beside_the_daemon_without_them() -> None:
+    """In milliseconds of its own CPU per pod, round by round; the servers' CPU is not counted."""
+    plain, hooked = OURS.name, ALL.name
+    played = [turn(plain, cpu={plain: 0.04, "etcd": 1.0}), turn(hooked, cpu={hooked: 0.05, "etcd": 9.0})]
+    played += [turn(plain, cpu={plain: 0.06, "etcd": 1.0}), turn(hooked, cpu={hooked: 0.09, "etcd": 9.0})]
+    told = f"{hooked} - {plain}, ms of its own CPU per pod within a round: 2.00 (from 1.00 to 3.00)"
+    assert told in report.table(played).splitlines()
 
 
 def test_each_round_begins_with_another() -> None:

@@ -3,7 +3,7 @@
 import dataclasses
 import math
 import statistics
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Protocol, Self, TypeVar
 
 
@@ -93,8 +93,21 @@ def median(turns: Sequence[T], figure: Callable[[T], float | None]) -> float | N
 
 def ratios(turns: Sequence[T], who: str, beside: str, figure: Callable[[T], float | None]) -> list[float]:
     """A figure of one by that of the other, round by round, where both have it: what slows the machine slows both."""
+    return [one / other for one, other in _pairs(turns, who, beside, figure)]
+
+
+def differences(turns: Sequence[T], who: str, beside: str, figure: Callable[[T], float | None]) -> list[float]:
+    """How much more one has than the other, likewise."""
+    return [one - other for one, other in _pairs(turns, who, beside, figure)]
+
+
+def _pairs(
+    turns: Sequence[T], who: str, beside: str, figure: Callable[[T], float | None]
+) -> Iterator[tuple[float, float]]:
     ours, theirs = ([figure(turn) for turn in turns if turn.who == name] for name in (who, beside))
-    return [one / other for one, other in zip(ours, theirs, strict=False) if one is not None and other is not None]
+    for one, other in zip(ours, theirs, strict=False):
+        if one is not None and other is not None:
+            yield one, other
 
 
 def spread(values: Sequence[float]) -> dict[str, float]:

@@ -82,6 +82,11 @@ def cell(value: float | None) -> str:
     return "-" if value is None else f"{value:.2f}" if value < 10 else f"{value:.1f}"  # noqa: PLR2004 - three digits
 
 
+def _own(turn: figures.Turn) -> float | None:
+    """Milliseconds of the contestant itself per pod."""
+    return 1000 * turn.cpu[turn.who] / turn.pods if turn.who in turn.cpu else None
+
+
 def _ratios(played: Sequence[figures.Turn]) -> Iterable[str]:
     for who, beside in _PAIRS:
         for what, figure in _COMPARED.items():
@@ -90,3 +95,8 @@ def _ratios(played: Sequence[figures.Turn]) -> Iterable[str]:
                     f"{who} / {beside}, {what} within a round: "
                     f"{spread['median']:.2f} (from {spread['least']:.2f} to {spread['most']:.2f})"
                 )
+        if beside == OURS.name and (more := figures.spread(figures.differences(played, who, beside, _own))):
+            yield (
+                f"{who} - {beside}, ms of its own CPU per pod within a round: "
+                f"{more['median']:.2f} (from {more['least']:.2f} to {more['most']:.2f})"
+            )
