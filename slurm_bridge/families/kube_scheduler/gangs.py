@@ -47,10 +47,13 @@ def later(ask: Ask, rules: Mapping[str, PredicateRule], labels_of: NamespaceLabe
     return frozenset(name for name, rule in rules.items() if Feature.POD_AFFINITY in rule.honours)
 
 
-def domains(ask: Ask, columns: NodeColumns, nodes: Nodes, labels_of: NamespaceLabels) -> list[NodeSet]:
+def domains(
+    ask: Ask, columns: NodeColumns, nodes: Nodes, labels_of: NamespaceLabels, attempt: int = 0
+) -> list[NodeSet]:
     """The parts of these nodes in which all pods are near each other, those with the most room first.
 
-    None where no pod wants to be near a member.
+    None where no pod wants to be near a member. Once each was tried, every further attempt, and so the last one that
+    stays, is at the part with the most room by then.
     """
     firsts = classes.kinds(ask.workload.pods, MOST_KINDS)
     keys = sorted({key for pod in firsts for key in _near_members(ask, pod, labels_of)})
@@ -65,9 +68,12 @@ def domains(ask: Ask, columns: NodeColumns, nodes: Nodes, labels_of: NamespaceLa
     for domain in np.unique(np.stack([one[mask] for one in codes]), axis=1).T:
         there = mask & np.logical_and.reduce([one == code for one, code in zip(codes, domain, strict=True)])
         found.append((-int(free[there].sum()), len(found), there))
+    ordered = [there for _, _, there in sorted(found, key=lambda one: one[:2])]
+    place = attempt % len(ordered) if ordered and attempt >= len(ordered) else 0
+    ordered = ordered[len(ordered) - place :] + ordered[: len(ordered) - place]
     return [
         NodeSet(nodes=columns.nodes(there), name=f"near each other ({number})", required=True)
-        for number, (_, _, there) in enumerate(sorted(found, key=lambda one: one[:2]), 1)
+        for number, there in enumerate(ordered, 1)
     ]
 
 

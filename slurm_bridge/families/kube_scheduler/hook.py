@@ -137,7 +137,7 @@ class KubeScheduler:
         if not self._asking(ask):
             return NOT_RELEVANT
         if ask.workload.gang is not None and not gangs.places(ask):
-            near = gangs.domains(ask, session.columns, nodes, self._namespace_labels(session))
+            near = gangs.domains(ask, session.columns, nodes, self._namespace_labels(session), session.attempt)
             return Subsets(sets=tuple(near), moving=True) if near else NOT_RELEVANT
         before, columns, attempt = self.planned.of(key), session.columns, session.attempt
         placer = placements.Placer(

@@ -191,6 +191,12 @@ def test_workers_that_want_to_be_near_their_leader_are_asked_for_with_it(around:
     assert isinstance(found, Plan), found
     tried = {one.nodes for one in found.course.attempts}
     assert tried == {frozenset("ab"), frozenset("cd")}
+    for number, busy, free in ((8, "ab", "cd"), (9, "ab", "cd"), (9, "cd", "ab")):
+        full = [pod(f"r{name}", on=name, requests={"cpu": 8}) for name in busy]
+        sets = gangs.domains(
+            chains.asked(work, asked), cluster(FOUR, full).columns, frozenset("abcd"), lambda _: {}, number
+        )
+        assert sets[number % 2].nodes == frozenset(free)
 
 
 @pytest.mark.security("fairness")
