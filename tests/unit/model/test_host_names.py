@@ -49,7 +49,7 @@ def test_a_few_are_left_out_of_very_many_in_a_few_calls() -> None:
 @pytest.mark.security("input")
 @pytest.mark.parametrize("name", ["", "n1,n2", "n[1-3]", "n 1", "n1\n"])
 def test_a_name_that_reads_as_a_list_is_told_wherever_it_stands(name: str) -> None:
-    """Also beside names that are none, and until it is left out itself."""
+    """A node name that Slurm would take for a list is noticed, whichever names it is sent with."""
     groups = HostGroups(["n1", name, "n2"])
     assert groups.without({"n1"}).misread
     assert not groups.without({name}).misread
