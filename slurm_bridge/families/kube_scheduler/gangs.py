@@ -2,27 +2,30 @@
 
 gang                                        filter                                     subset
 equal pods, as many nodes as they like      rules in which what runs has no say        pod by pod (`placements`)
-any other                                   all rules; a pod that wants to be near a   domain by domain, where pods
-                                            member may go wherever the member may      want to be near members
+any other                                   all rules, but not the affinity of a pod   domain by domain, where pods
+                                            that a member is to meet                   want to be near members
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Sequence
 
+import msgspec
 import numpy as np
 
 from slurm_bridge.cluster import room
-from slurm_bridge.cluster.columns import Mask, NodeColumns
+from slurm_bridge.cluster.columns import NodeColumns
 from slurm_bridge.cluster.columns.coded import HOLE
 from slurm_bridge.cluster.rules import neighbours
-from slurm_bridge.cluster.rules.neighbours import NamespaceLabels
+from slurm_bridge.cluster.rules.neighbours import NamespaceLabels, Term
 from slurm_bridge.families.kube_scheduler import classes, placements
-from slurm_bridge.families.kube_scheduler.predicates.base import PredicateRule
+from slurm_bridge.families.kube_scheduler.predicates import topology
 from slurm_bridge.hooks.base import Ask, Nodes, NodeSet
-from slurm_bridge.model.features import Feature
 from slurm_bridge.model.pod import Pod
 
 #: So many kinds of members, and terms of each, are compared with each other: users may write any number of them.
 MOST_KINDS = 16
+
+#: So many domains are tried. As a rule there are ten attempts, of which the last one is at the first of them again.
+MOST_DOMAINS = 9
 
 
 def places(ask: Ask) -> bool:
@@ -36,50 +39,52 @@ def places(ask: Ask) -> bool:
     return counted and known and len(pods) <= placements.MOST_PODS and classes.exchangeable(pods)
 
 
-def later(ask: Ask, rules: Mapping[str, PredicateRule], labels_of: NamespaceLabels) -> frozenset[str]:
-    """The rules that are asked about a gang when its pods have their places, as far as what runs has a say in them."""
-    if ask.workload.gang is None:
-        return frozenset()
-    if places(ask):
-        return frozenset(rules)
-    if not any(_near_members(ask, ask.workload.pods[0], labels_of)):
-        return frozenset()
-    return frozenset(name for name, rule in rules.items() if Feature.POD_AFFINITY in rule.honours)
+def among_strangers(ask: Ask, labels_of: NamespaceLabels) -> Callable[[Pod], Pod]:
+    """Gives a pod without the affinity that a member of its gang is to meet: no node does while no member runs."""
+    members = classes.kinds(ask.every_pod, MOST_KINDS)
+
+    def without(pod: Pod) -> Pod:
+        if not _near(pod, members, labels_of):
+            return pod
+        affinity = {kind: written for kind, written in (pod.spec.affinity or {}).items() if kind != "podAffinity"}
+        return msgspec.structs.replace(pod, spec=msgspec.structs.replace(pod.spec, affinity=affinity))
+
+    return without
 
 
-def domains(
-    ask: Ask, columns: NodeColumns, nodes: Nodes, labels_of: NamespaceLabels, attempt: int = 0
-) -> list[NodeSet]:
-    """The parts of these nodes in which all pods are near each other, those with the most room first.
+def keys(ask: Ask, labels_of: NamespaceLabels) -> Sequence[str]:
+    """The topology keys by which pods of a gang want to be near a member."""
+    members = classes.kinds(ask.every_pod, MOST_KINDS)
+    firsts = classes.kinds(ask.workload.pods, MOST_KINDS)
+    return sorted({term.topology_key for pod in firsts for term in _near(pod, members, labels_of)})
 
-    None where no pod wants to be near a member. Once each was tried, every further attempt, and so the last one that
+
+def domains(ask: Ask, columns: NodeColumns, nodes: Nodes, keys: Sequence[str], attempt: int = 0) -> list[NodeSet]:
+    """The parts of these nodes in which all pods are near each other by these keys, those with the most room first.
+
+    A node without one of the labels is in none. Once each was tried, every further attempt, and so the last one that
     stays, is at the part with the most room by then.
     """
-    firsts = classes.kinds(ask.workload.pods, MOST_KINDS)
-    keys = sorted({key for pod in firsts for key in _near_members(ask, pod, labels_of)})
-    if not keys:
+    codes = np.stack([columns.label(key).codes for key in keys])
+    inside = np.logical_and.reduce([columns.mask(nodes), *(topology.placed(columns, key) for key in keys)])
+    inside &= (codes != HOLE).all(axis=0)
+    if not inside.any():
         return []
-    mask = columns.mask(nodes)
-    codes = [columns.label(key).codes for key in keys]
-    for one in codes:
-        mask = mask & (one != HOLE)
-    free = room.slots(columns, ask.workload.pods[0], ask.request)
-    found: list[tuple[int, int, Mask]] = []
-    for domain in np.unique(np.stack([one[mask] for one in codes]), axis=1).T:
-        there = mask & np.logical_and.reduce([one == code for one, code in zip(codes, domain, strict=True)])
-        found.append((-int(free[there].sum()), len(found), there))
-    ordered = [there for _, _, there in sorted(found, key=lambda one: one[:2])]
-    place = attempt % len(ordered) if ordered and attempt >= len(ordered) else 0
-    ordered = ordered[len(ordered) - place :] + ordered[: len(ordered) - place]
+    domain = np.full(len(columns), HOLE)
+    domain[inside] = np.unique(codes[:, inside], axis=1, return_inverse=True)[1].reshape(-1)
+    free = np.bincount(domain[inside], room.slots(columns, ask.workload.pods[0], ask.request)[inside])
+    # In a part with too few nodes the job never starts: such a one takes the place of no other.
+    small = np.bincount(domain[inside]) < (ask.request.minimum_nodes or 1)
+    ordered = np.lexsort((-free, small))[:MOST_DOMAINS]
+    place = attempt % len(ordered) if attempt >= len(ordered) else 0
     return [
-        NodeSet(nodes=columns.nodes(there), name=f"near each other ({number})", required=True)
-        for number, there in enumerate(ordered, 1)
+        NodeSet(nodes=columns.nodes(domain == one), name=f"near each other ({number})", required=True)
+        for number, one in enumerate(np.roll(ordered, place), 1)
     ]
 
 
-def _near_members(ask: Ask, pod: Pod, labels_of: NamespaceLabels) -> Iterator[str]:
-    """The keys of the terms by which a pod wants to be near a member of its gang."""
-    members = classes.kinds(ask.every_pod, MOST_KINDS)
-    for term in neighbours.required(pod)[:MOST_KINDS]:
-        if any(term.selects(member, labels_of) for member in members):
-            yield term.topology_key
+def _near(pod: Pod, members: Sequence[Pod], labels_of: NamespaceLabels) -> Sequence[Term]:
+    """The terms of a pod, where a member meets all of them: as in kube-scheduler, one that does not counts for none."""
+    terms = neighbours.required(pod)[:MOST_KINDS]
+    meets = any(all(term.selects(member, labels_of) for term in terms) for member in members)
+    return terms if meets else ()

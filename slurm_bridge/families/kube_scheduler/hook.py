@@ -3,7 +3,7 @@
 import dataclasses
 import functools
 import zlib
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 
 import numpy as np
 from numpy.typing import NDArray
@@ -34,6 +34,7 @@ from slurm_bridge.families.kube_scheduler.scene import Scene, scene
 from slurm_bridge.families.kube_scheduler.verdict_cache import Barred, Known, Resting, Restless
 from slurm_bridge.hooks.base import GO, Admit, Ask, Denied, Deny, Mode, Nodes, NodeSet, Scores, Session, Subsets, Tiers
 from slurm_bridge.hooks.services import HookServices
+from slurm_bridge.model import texts
 from slurm_bridge.model.features import Feature
 from slurm_bridge.model.names import WorkloadKey
 from slurm_bridge.model.pod import Pod
@@ -137,8 +138,7 @@ class KubeScheduler:
         if not self._asking(ask):
             return NOT_RELEVANT
         if ask.workload.gang is not None and not gangs.places(ask):
-            near = gangs.domains(ask, session.columns, nodes, self._namespace_labels(session), session.attempt)
-            return Subsets(sets=tuple(near), moving=True) if near else NOT_RELEVANT
+            return self._near_each_other(session, ask, nodes)
         before, columns, attempt = self.planned.of(key), session.columns, session.attempt
         placer = placements.Placer(
             seen=functools.partial(self._scene, session, capacity=self._options.capacity),
@@ -173,6 +173,17 @@ class KubeScheduler:
         # On other nodes than these a gang would not stand as it asks: it has several attempts at such nodes.
         others = [dataclasses.replace(chosen, name=f"{chosen.name} ({more})") for more in (2, 3)] if gang else []
         return Subsets(sets=(chosen, *others), moving=True)
+
+    def _near_each_other(self, session: Session, ask: Ask, nodes: Nodes) -> Subsets:
+        """The domains of a gang of which Slurm chooses the nodes, where its pods ask for any."""
+        keys = gangs.keys(ask, self._namespace_labels(session))
+        if not keys:
+            return NOT_RELEVANT
+        near = gangs.domains(ask, session.columns, nodes, keys, session.attempt)
+        if near:
+            return Subsets(sets=tuple(near), moving=True)
+        missing = f"its pods near each other: no node that they can have is labelled with {texts.listed(keys)}"
+        return Subsets(sets=(), wanted=(missing,), moving=True)
 
     def _asking(self, ask: Ask) -> bool:
         """Some pod asks for something of its neighbours, and that is for the rules of this hook alone to say."""
@@ -235,18 +246,26 @@ class KubeScheduler:
     def _by_predicates(self, session: Session, ask: Ask) -> Denied:
         """Of several shapes it is enough when a node can take one."""
         alike = [shape.pods for shape in ask.shapes] or [ask.workload.pods]
-        later = gangs.later(ask, self._rules, self._namespace_labels(session)) if self._asking(ask) else _NONE
-        first, *others = (self._denied(session, pods, later) for pods in alike)
+        later: frozenset[str] = _NONE
+        seen: Callable[[Pod], Pod] = _as_it_is
+        if ask.workload.gang is not None and self._asking(ask):
+            if gangs.places(ask):
+                later = frozenset(self._rules)
+            else:
+                seen = gangs.among_strangers(ask, self._namespace_labels(session))
+        first, *others = (self._denied(session, pods, later, seen) for pods in alike)
         if not others:
             return first
         by_all = frozenset(first.nodes).intersection(*(other.nodes for other in others))
         moving = any(one.moving for one in (first, *others))
         return Denied(nodes={name: first.nodes[name] for name in by_all}, moving=moving)
 
-    def _denied(self, session: Session, alike: Sequence[Pod], later: frozenset[str]) -> Denied:
+    def _denied(
+        self, session: Session, alike: Sequence[Pod], later: frozenset[str], seen: Callable[[Pod], Pod]
+    ) -> Denied:
         """Pods of one shape can differ in their volumes: each node has to be right for all of them."""
         different = {classes.key(pod): pod for pod in alike}
-        first, *others = (self._of(session, pod, later) for pod in different.values())
+        first, *others = (self._of(session, seen(pod), later) for pod in different.values())
         if not others:
             return first
         merged: dict[str, tuple[str, ...]] = {}
@@ -343,6 +362,10 @@ class KubeScheduler:
             return nodes
         start = self._services.dice.randrange(len(columns))
         return columns.nodes(selection.some(columns.mask(nodes), enough, start))
+
+
+def _as_it_is(pod: Pod) -> Pod:
+    return pod
 
 
 def _unplaced(found: Unplaced, pods: int) -> str:

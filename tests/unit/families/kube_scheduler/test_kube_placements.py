@@ -193,9 +193,9 @@ def test_workers_that_want_to_be_near_their_leader_are_asked_for_with_it(around:
     assert tried == {frozenset("ab"), frozenset("cd")}
     for number, busy, free in ((8, "ab", "cd"), (9, "ab", "cd"), (9, "cd", "ab")):
         full = [pod(f"r{name}", on=name, requests={"cpu": 8}) for name in busy]
-        sets = gangs.domains(
-            chains.asked(work, asked), cluster(FOUR, full).columns, frozenset("abcd"), lambda _: {}, number
-        )
+        ask = chains.asked(work, asked)
+        keys = gangs.keys(ask, lambda _: {})
+        sets = gangs.domains(ask, cluster(FOUR, full).columns, frozenset("abcd"), keys, number)
         assert sets[number % 2].nodes == frozenset(free)
 
 
@@ -206,7 +206,7 @@ def test_few_members_of_a_gang_and_few_of_their_terms_are_compared() -> None:
     pods = [web(f"p{number}", affinity=affinity, node_selector={"kind": str(number)}) for number in range(600)]
     work = gang(*pods)
     with Work() as done:
-        found = gangs.domains(chains.asked(work, asking(work)), cluster(FOUR).columns, frozenset("abcd"), lambda _: {})
+        found = gangs.keys(chains.asked(work, asking(work)), lambda _: {})
     assert found == []
     assert 0 < done.calls["Term.selects"] <= gangs.MOST_KINDS**3
 
