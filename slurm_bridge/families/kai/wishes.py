@@ -162,7 +162,7 @@ class _Reader:
         for pod in self._workload.pods:
             parts.setdefault(part_of(pod), []).append(pod)
         said = {name: self._of_pods(pods) for name, pods in parts.items()}
-        several = (len(parts) > 1 or bool(self._workload.parts)) and not _of_one_template(said)
+        several = bool(self._workload.parts) or (len(parts) > 1 and not _of_one_template(said))
         whole = dict[str, _Said]() if several else dict(next(iter(said.values())))
         for source in self._workload.sources:
             if source.kind != "Pod":

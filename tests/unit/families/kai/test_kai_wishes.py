@@ -255,3 +255,13 @@ def test_leader_and_workers_of_one_template_are_one_part() -> None:
     assert (found.whole.constraint, found.parts) == (constraint(RACK), ())
     found = read(job(member(0, labels={names.LABEL_LWS_WORKER: "0"}), *group[1:]))
     assert [one.part for one in found.parts] == ["workers"]
+
+
+def test_named_parts_called_leader_and_workers_keep_their_wishes() -> None:
+    """Also where the pods themselves say nothing; KAI's own groups of a LeaderWorkerSet have these names."""
+    pods = (*part("leader", 0), *part("workers", 1, 2))
+    named = (NamedPart(name="leader"), NamedPart(name="workers", annotations={REQUIRED: RACK}))
+    found = read(dataclasses.replace(job(*pods), parts=named))
+    assert (found.whole, found.problems) == (None, ())
+    (workers,) = found.parts
+    assert (workers.part, workers.constraint, len(workers.pods)) == ("workers", constraint(RACK), 2)
