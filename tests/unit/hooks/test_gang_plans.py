@@ -273,9 +273,16 @@ class TestAttempts:
         small = dataclasses.replace(seen.slurm_nodes["small"], cpus=8)
         seen = dataclasses.replace(seen, slurm_nodes={**seen.slurm_nodes, "small": small})
         divided = self.sets(first="small", second="big", required=True)
-        chain = Chain([divided], around.make(settle=settled(Form.SUM)))
+        asked: list[Nodes] = []
+
+        def divide(_session: Session, _ask: Ask, _tasks: object, nodes: Nodes) -> Subsets:
+            asked.append(nodes)
+            return Subsets(relevant=False)
+
+        chain = Chain([hook(name="d", subset=divide), divided], around.make(settle=settled(Form.SUM)))
         found = made(chain.plan(gang(LEADER, pod("worker")), translated(shapes=shapes), seen, now=0.0))
         assert [one.name for one in found.course.attempts] == ["second"]
+        assert asked == [{"big"}], "nodes that are too small are not divided"
 
     def test_the_best_nodes_are_twice_as_many_as_are_needed(self, around: Around) -> None:
         """Of a gang that spans six nodes at least, the first attempt has twelve."""
