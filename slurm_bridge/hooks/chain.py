@@ -22,7 +22,17 @@ from slurm_bridge.cluster.fewest import Fewest
 from slurm_bridge.cluster.room import NodeRooms
 from slurm_bridge.cluster.rules.volumes import Storage
 from slurm_bridge.cluster.snapshot import ClusterSnapshot
-from slurm_bridge.hooks import attempts, base, emitter, explain, honoured_demands, needs, plans, usable_nodes
+from slurm_bridge.hooks import (
+    attempts,
+    base,
+    component_nodes,
+    emitter,
+    explain,
+    honoured_demands,
+    needs,
+    plans,
+    usable_nodes,
+)
 from slurm_bridge.hooks.attempts import Course, PlanState
 from slurm_bridge.hooks.base import Ask, Deny, HookPhase, Mode
 from slurm_bridge.hooks.calls import Hook, HookCaller, HookFailed
@@ -292,6 +302,9 @@ class Chain:
         settled = expressed if settle is None else settle(expressed, snapshot, tuple(one.nodes for one in found))
         if isinstance(settled, Wait | Reject):
             raise Stopped(settled)
+        if settled.request.components:
+            reach = functools.partial(self._emitter.reach, settled.request, snapshot)
+            return settled, component_nodes.divided(snapshot, settled, found, reach)
         return settled, usable_nodes.large_enough(snapshot, settled, found)
 
     def _emit(

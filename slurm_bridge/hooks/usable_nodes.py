@@ -152,10 +152,10 @@ def large_enough(
     # By way of the columns, so that equal sets are one set: hooks are asked about them.
     kept = [columns.nodes(columns.mask(one.nodes) & large) for one in found]
     reason = "node(s) are too small for all pods together"
-    return tuple([_only(one, nodes, reason) for one, nodes in zip(found, kept, strict=True)])
+    return tuple([only(one, nodes, reason) for one, nodes in zip(found, kept, strict=True)])
 
 
-def _only(one: FilterResult, nodes: Nodes, reason: str) -> FilterResult:
+def only(one: FilterResult, nodes: Nodes, reason: str) -> FilterResult:
     """These of its nodes, and why the others are gone."""
     if len(nodes) == len(one.nodes):
         return one
@@ -224,7 +224,7 @@ def _inside(session: Session, request: JobRequest, one: FilterResult, emitter: E
     """Those of the nodes that the request's partitions have."""
     nodes = emitter.reach(request, session.snapshot, one.nodes)
     where = f"Slurm partition {request.partition}" if request.partition else "any Slurm partition"
-    return _only(one, nodes, f"node(s) are not in {where}")
+    return only(one, nodes, f"node(s) are not in {where}")
 
 
 def _too_few(session: Session, inside: Sequence[FilterResult], least: Sequence[int]) -> Wait:
