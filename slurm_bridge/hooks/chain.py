@@ -1,8 +1,8 @@
 """The chain: from a translated workload to a plan, or to the reason why there is none.
 
-1 admit    may it be submitted at all          6 score    how good the others are
-2 capacity is there room where it draws from   7 subset   which groups of nodes, one after the other
-3 sample   which nodes are looked at           8 settle   the request as Slurm can take it
+1 admit    may it be submitted at all          6 settle   the request as Slurm can take it
+2 capacity is there room where it draws from   7 score    how good the nodes are that are large enough for it
+3 sample   which nodes are looked at           8 subset   which groups of nodes, one after the other
 4 filter   which of them cannot take it        9 attempt  which candidates now, and for how long
 5 express  which fields of the request come   10 emit     Slurm's node fields
            from hooks
@@ -22,7 +22,17 @@ from slurm_bridge.cluster.fewest import Fewest
 from slurm_bridge.cluster.room import NodeRooms
 from slurm_bridge.cluster.rules.volumes import Storage
 from slurm_bridge.cluster.snapshot import ClusterSnapshot
-from slurm_bridge.hooks import attempts, base, emitter, explain, honoured_demands, needs, plans, usable_nodes
+from slurm_bridge.hooks import (
+    attempts,
+    base,
+    component_nodes,
+    emitter,
+    explain,
+    honoured_demands,
+    needs,
+    plans,
+    usable_nodes,
+)
 from slurm_bridge.hooks.attempts import Course, PlanState
 from slurm_bridge.hooks.base import Ask, Deny, HookPhase, Mode
 from slurm_bridge.hooks.calls import Hook, HookCaller, HookFailed
@@ -233,16 +243,15 @@ class Chain:
         session.pass_gate(HookPhase.CAPACITY, ask)
         found = self._filtered(session, ask, avoid)
         expressed = session.express(ask)
+        settled, found = self._settle(expressed, translated, session.snapshot, found)
         rated, sets = self._divided(session, expressed, found)
-        settled = self._settle(expressed, translated, session.snapshot, found)
         if session.partial and (not sets or settled.request.components or any(one.required for one in sets)):
             # Required sets are looked for among all nodes, and a job that cannot be told of others later gets all:
             # within each set, what was sampled still comes first.
             session.look_at_all()
             found = self._filtered(session, ask, avoid)
+            settled, found = self._settle(expressed, translated, session.snapshot, found)
             rated, sets = self._divided(session, expressed, found)
-            settled = self._settle(expressed, translated, session.snapshot, found)
-        found = usable_nodes.large_enough(session.snapshot, settled, found)
         reached = usable_nodes.find_usable_nodes(session, settled.request, found, self._emitter, settled.told)
         if isinstance(reached, Wait):
             raise Stopped(reached)
@@ -280,21 +289,23 @@ class Chain:
         return rated, session.subset_nodes(ask, ask.workload.pods, eligible)
 
     def _settle(
-        self, ask: Ask, translated: Translated, snapshot: ClusterSnapshot, found: Sequence[FilterResult]
-    ) -> Translated:
-        """The request as Slurm can take it."""
+        self, ask: Ask, translated: Translated, snapshot: ClusterSnapshot, found: tuple[FilterResult, ...]
+    ) -> tuple[Translated, tuple[FilterResult, ...]]:
+        """The request as Slurm can take it, and the nodes without those that are too small for this form of it."""
         rank = self._rank(ask.workload) if self._emits == "nice" else None
         request = ask.request
         if rank is not None and rank.nice is not None:
             # The order hook's wish as Slurm's `nice`; never below 0, which only operators may.
             request = dataclasses.replace(request, nice=max(0, rank.nice))
         expressed = dataclasses.replace(translated, request=request, values=ask.values)
-        if self._around.settle is None:
-            return expressed
-        settled = self._around.settle(expressed, snapshot, tuple(one.nodes for one in found))
+        settle = self._around.settle
+        settled = expressed if settle is None else settle(expressed, snapshot, tuple(one.nodes for one in found))
         if isinstance(settled, Wait | Reject):
             raise Stopped(settled)
-        return settled
+        if settled.request.components:
+            reach = functools.partial(self._emitter.reach, settled.request, snapshot)
+            return settled, component_nodes.divided(snapshot, settled, found, reach)
+        return settled, usable_nodes.large_enough(snapshot, settled, found)
 
     def _emit(
         self, session: Session, settled: Translated, reached: UsableNodes, state: PlanState, course: Course

@@ -145,16 +145,22 @@ def large_enough(
     if settled.form is not Form.SUM:
         return found
     needs, terms = shapes.total(settled.shapes), LayoutTerms(node_memory_mib=settled.node_memory_mib)
-    known = snapshot.by_slurm
-    large = {known.get(name) for name, node in snapshot.slurm_nodes.items() if layout.room(needs, node, terms)}
-    return tuple([_without(one, one.nodes - large, "node(s) are too small for all pods together") for one in found])
+    known, columns = snapshot.by_slurm, snapshot.columns
+    large = columns.mask(
+        known[name] for name, node in snapshot.slurm_nodes.items() if name in known and layout.room(needs, node, terms)
+    )
+    # By way of the columns, so that equal sets are one set: hooks are asked about them.
+    kept = [columns.nodes(columns.mask(one.nodes) & large) for one in found]
+    reason = "node(s) are too small for all pods together"
+    return tuple([only(one, nodes, reason) for one, nodes in zip(found, kept, strict=True)])
 
 
-def _without(one: FilterResult, nodes: Nodes, reason: str) -> FilterResult:
-    if not nodes:
+def only(one: FilterResult, nodes: Nodes, reason: str) -> FilterResult:
+    """These of its nodes, and why the others are gone."""
+    if len(nodes) == len(one.nodes):
         return one
-    denied = (*one.denied, Denied.because(reason, nodes))
-    return dataclasses.replace(one, nodes=one.nodes - nodes, denied=denied)
+    denied = (*one.denied, Denied.because(reason, one.nodes - nodes))
+    return dataclasses.replace(one, nodes=nodes, denied=denied)
 
 
 def within(sets: Iterable[NodeSet], reached: UsableNodes) -> list[NodeSet]:
@@ -217,10 +223,8 @@ def _no_common(session: Session, found: Sequence[FilterResult], told: str) -> Wa
 def _inside(session: Session, request: JobRequest, one: FilterResult, emitter: Emitter) -> FilterResult:
     """Those of the nodes that the request's partitions have."""
     nodes = emitter.reach(request, session.snapshot, one.nodes)
-    if nodes is one.nodes:
-        return one
     where = f"Slurm partition {request.partition}" if request.partition else "any Slurm partition"
-    return _without(one, one.nodes - nodes, f"node(s) are not in {where}")
+    return only(one, nodes, f"node(s) are not in {where}")
 
 
 def _too_few(session: Session, inside: Sequence[FilterResult], least: Sequence[int]) -> Wait:

@@ -85,7 +85,9 @@ class Kai:
         for error in found.errors:
             session.log.debug(error)
         kept = chooser.again(wished, nodes, before.ways) if before else ()
-        if before is None or not kept or _another(before, found.choices, session.attempt):
+        # What is only preferred ends in all nodes; a course that began again would never come there.
+        ends = before is not None and bool(wished.required) and _another(before, found.choices, session.attempt)
+        if before is None or not kept or ends:
             turn, roomy = before.turn + 1 if before is not None else 0, sum(one.roomy for one in found.choices)
             before = WishMemo(tag=tag, ways=tuple(map(_way, found.choices)), roomy=roomy, turn=turn).bounded
             # Without room in the record for any of them the sets are chosen anew in each pass.

@@ -19,6 +19,7 @@ from slurm_bridge.translate.shapes import Form
 from slurm_bridge.translate.translator import Translated
 from tests.effort import Work
 from tests.unit.hooks.builders import Around, cluster, gang, hook, node, pod, request, shape, translated
+from tests.unit.hooks.test_component_nodes import machines
 
 LEADER = pod("leader", node_selector={"kind": "big"})
 WORKERS = tuple(pod(f"worker-{number}", node_selector={"rack": "r"}) for number in range(3))
@@ -82,6 +83,15 @@ class TestForms:
         assert [one.excluded_nodes for one in found.request.components] == [("big", "other")]
         assert (found.eligible, found.excluded) == (4, {"other"})
 
+    def test_a_component_does_not_have_the_only_node_of_another(self, around: Around) -> None:
+        """Slurm chooses for each by itself: the leader would take it from the workers, and wait for ever."""
+        large = [dataclasses.replace(one, cpus=cpus) for one, cpus in zip(SHAPES, (3, 5), strict=True)]
+        anywhere = dataclasses.replace(translated(shapes=tuple(large)), form=Form.HET)
+        seen = machines({"a": 16, "b": 4})
+        chain = Chain([], around.make(settle=settled(Form.HET)))
+        found = made(chain.plan(MEMBERS, anywhere, seen, now=0.0))
+        assert [one.excluded_nodes for one in (found.request, *found.request.components)] == [("a",), ("b",)]
+
     def test_no_node_for_some_members(self, around: Around) -> None:
         """They are named, and nothing is submitted for the others either."""
         found = plan(around, cluster([*RACK, OTHER]), form=Form.HET)
@@ -139,7 +149,7 @@ _labels = st.lists(st.frozensets(st.sampled_from("abc")), min_size=1, max_size=5
 def test_a_job_for_all_has_exactly_the_nodes_that_each_pod_alone_would_have(
     selectors: list[str], labels: list[frozenset[str]]
 ) -> None:
-    """Whatever the shapes are; and each component would have those of its own pods."""
+    """Whatever the shapes are; and each component has no other nodes than those of its own pods."""
     seen = cluster([node(f"n{number}", labels=dict.fromkeys(one, "")) for number, one in enumerate(labels)])
     pods = [pod(f"p-{one}", node_selector={one: ""} if one else {}) for one in selectors]
     chain = Chain([eligibility()], Around().make())
@@ -155,7 +165,8 @@ def test_a_job_for_all_has_exactly_the_nodes_that_each_pod_alone_would_have(
     apart = chain.plan(gang(*pods), parts, seen, now=0.0)
     if isinstance(apart, Plan):
         sent = (apart.request, *apart.request.components)
-        assert [seen.names - frozenset(one.excluded_nodes) for one in sent] == alone
+        offered = [seen.names - frozenset(one.excluded_nodes) for one in sent]
+        assert all(nodes and nodes <= every for nodes, every in zip(offered, alone, strict=True))
 
 
 class TestPhases:
@@ -273,9 +284,16 @@ class TestAttempts:
         small = dataclasses.replace(seen.slurm_nodes["small"], cpus=8)
         seen = dataclasses.replace(seen, slurm_nodes={**seen.slurm_nodes, "small": small})
         divided = self.sets(first="small", second="big", required=True)
-        chain = Chain([divided], around.make(settle=settled(Form.SUM)))
+        asked: list[Nodes] = []
+
+        def divide(_session: Session, _ask: Ask, _tasks: object, nodes: Nodes) -> Subsets:
+            asked.append(nodes)
+            return Subsets(relevant=False)
+
+        chain = Chain([hook(name="d", subset=divide), divided], around.make(settle=settled(Form.SUM)))
         found = made(chain.plan(gang(LEADER, pod("worker")), translated(shapes=shapes), seen, now=0.0))
         assert [one.name for one in found.course.attempts] == ["second"]
+        assert asked == [{"big"}], "nodes that are too small are not divided"
 
     def test_the_best_nodes_are_twice_as_many_as_are_needed(self, around: Around) -> None:
         """Of a gang that spans six nodes at least, the first attempt has twelve."""

@@ -48,19 +48,20 @@ def cluster(
     levels: tuple[str, ...] = LEVELS,
     running: Iterable[Pod] = (),
     cpus: int = 16,
+    sizes: Mapping[str, int] | None = None,
     drained: Iterable[str] = (),
     **slurm: Any,
 ) -> ClusterSnapshot:
-    """These machines; `used` are cpus that Slurm has given to others."""
-    made = cluster_cache.ClusterCache(resources.requests_of)
+    """These machines, of `cpus` each unless `sizes` says otherwise; `used` are cpus that Slurm has given to others."""
+    made, has = cluster_cache.ClusterCache(resources.requests_of), {**dict.fromkeys(places, cpus), **(sizes or {})}
     for name, place in places.items():
         labels = dict(zip(levels, place, strict=True))
-        made.on_node(None, node(name, labels=labels, allocatable={"cpu": str(cpus)}))
+        made.on_node(None, node(name, labels=labels, allocatable={"cpu": str(has[name])}))
     taken = used or {}
     known: list[SlurmNode] = []
     for name in places:
         state = "IDLE DRAIN EXTERNAL" if name in drained else "MIXED EXTERNAL" if taken.get(name) else "IDLE EXTERNAL"
-        known.append(slurm_node(name, states=state, cpus=cpus, used_cpus=taken.get(name, 0), **slurm))
+        known.append(slurm_node(name, states=state, cpus=has[name], used_cpus=taken.get(name, 0), **slurm))
     made.set_slurm(known, (partition("debug", *places, default=True),))
     for one in running:
         made.on_pod(None, one)

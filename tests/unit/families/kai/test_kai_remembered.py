@@ -3,6 +3,7 @@
 import dataclasses
 
 from slurm_bridge.hooks.chain import Chain
+from slurm_bridge.translate.shapes import Form, Shape
 from tests.unit.families.kai import racks
 from tests.unit.families.kai.racks import RACK, REQUIRED, SUBGROUP, cluster, member, planned, team
 from tests.unit.families.kai.test_kai_parts import het, shape
@@ -42,6 +43,20 @@ def test_parts_stay_in_their_racks_though_others_become_better(around: Around) -
     again = planned(chain, job, cluster(places, levels=(RACK,), used=used), request=request, previous=first.state)
     assert again.course.attempts[0].parts == chosen
     assert again.place == first.place
+
+
+def test_sets_that_cannot_take_all_pods_on_one_node_are_chosen_anew(around: Around) -> None:
+    """A node joins that is large enough for all: the racks that are remembered have none."""
+    chain = racks.chain(around)
+    pods = member(0, cpus="16"), member(1, cpus="8")
+    shapes = tuple(Shape(pods=(one,), cpus=cpus, memory_mib=512) for one, cpus in zip(pods, (16, 8), strict=True))
+    job, apart = racks.job(*pods, required=RACK), het(*shapes)
+    first = planned(chain, job, cluster(), request=apart)
+    joined = cluster({**racks.PLACES, "n8": ("z3", "r5")}, sizes={"n8": 64})
+    alone = dataclasses.replace(racks.asked(*shapes), form=Form.SUM)
+    later = planned(chain, job, joined, request=alone, previous=first.state)
+    assert set(racks.tried(later)) == {"n8"}
+    assert planned(chain, job, joined, request=alone, previous=later.state).state == later.state
 
 
 def test_a_plan_of_an_earlier_version_is_made_anew(around: Around) -> None:

@@ -112,6 +112,14 @@ class TestTheSamePlan:
         stays = planned(chain, team(4, required=RACK), cluster(used=freed), previous=again)
         assert stays.state == again
 
+    def test_a_preferred_domain_that_is_left_is_not_tried_again(self, chain: Chain) -> None:
+        """Each zone has two attempts, its best nodes first; the last attempt of all is any node."""
+        first = planned(chain, team(3, cpus="16", preferred=RACK), cluster())
+        assert tried(first)[-1] == "*"
+        states = [dataclasses.replace(first.state, attempt=number) for number in range(len(tried(first)))]
+        for state in states:
+            assert planned(chain, team(3, cpus="16", preferred=RACK), cluster(), previous=state).state == state
+
 
 WRONG = {
     "unknown level": ({"required": "shelf"}, f'{REQUIRED}="shelf" of Job team/train'),
