@@ -71,8 +71,9 @@ class Scans:
 class Leadership:
     """What was measured and decided in one leadership; the next one begins anew."""
 
-    #: The job whose nodes are kept until other pods have left them, or claims are bound, and since when.
-    occupied: tuple[JobId, float] | None = None
+    #: The job whose nodes are kept until other pods have left them, claims are bound, or hooks agree; and since when
+    #: for each of these: a reason of the bridge, or "" for all reasons of hooks.
+    occupied: tuple[JobId, dict[str, float]] | None = None
     #: Since when members are missing although there is a job.
     incomplete_since: float | None = None
     #: Since when members have come one after the other.

@@ -30,6 +30,7 @@ CLASSES, VOLUMES = "/apis/storage.k8s.io/v1/storageclasses", "/api/v1/persistent
 EVICTIONS = PROJECT / "deploy" / "preemption" / "rbac.yaml"
 
 SIZE = {"storage": "1Gi"}
+ELSEWHERE = {"key": "kubernetes.io/hostname", "operator": "In", "values": ["elsewhere"]}
 
 Json = dict[str, Any]
 Pods = Callable[..., str]
@@ -294,6 +295,35 @@ class TestVolumes:
                 bridge.merge(volume, changes)
         with pytest.raises(support_servers.Refused, match=r"may only change spec\.claimRef"):
             bridge.merge(volume, {"spec": {"persistentVolumeReclaimPolicy": "Delete"}})
+
+    @pytest.mark.real
+    @pytest.mark.security("rights")
+    def test_no_claim_or_volume_gets_an_owner_that_takes_it_along(
+        self, bridge: support_servers.Kubernetes, claim: str, volume: str
+    ) -> None:
+        """With deploy/admission the daemon's account cannot change owners or finalizers of a claim or a volume."""
+        owner = {"apiVersion": "v1", "kind": "ConfigMap", "name": "gone", "uid": "u"}
+        heads: list[Json] = [{"ownerReferences": [owner]}, {"finalizers": ["example.com/held"]}, {"finalizers": None}]
+        for path in (claim, volume):
+            for head in heads:
+                with pytest.raises(support_servers.Refused, match="may not change owners or finalizers of a claim"):
+                    bridge.merge(path, {"metadata": head})
+
+    @pytest.mark.real
+    @pytest.mark.security("rights")
+    @pytest.mark.parametrize(
+        "changes",
+        [
+            {"mountOptions": ["exec"]},
+            {"nodeAffinity": {"required": {"nodeSelectorTerms": [{"matchExpressions": [ELSEWHERE]}]}}},
+        ],
+    )
+    def test_a_volume_stays_where_and_what_it_is(
+        self, bridge: support_servers.Kubernetes, volume: str, changes: Json
+    ) -> None:
+        """With deploy/admission the daemon's account cannot change how a volume is mounted, or where."""
+        with pytest.raises(support_servers.Refused, match=r"may only change spec\.claimRef"):
+            bridge.merge(volume, {"spec": changes})
 
     @pytest.mark.real
     def test_the_rest_of_a_claim_is_its_users(self, bridge: support_servers.Kubernetes, claim: str) -> None:

@@ -110,3 +110,20 @@ def test_every_right_over_claims_and_volumes_is_limited() -> None:
     assert (limited["operations"], set(limited["resources"])) == (["UPDATE"], {one.plural for one in claims.WRITTEN})
     written = {SELECTED_NODE, names.ANNOTATION_SELECTED_BY, BOUND_BY_CONTROLLER}
     assert set(variable("volumes", "annotations")) == written
+
+
+@pytest.mark.parametrize(
+    "field",
+    [
+        "metadata.ownerReferences",
+        "metadata.finalizers",
+        "spec.mountOptions",
+        "spec.volumeAttributesClassName",
+        "spec.nodeAffinity",
+    ],
+)
+def test_what_may_be_absent_is_compared_before_and_after(field: str) -> None:
+    """What the account may not change of claims and volumes; an owner has them deleted, with their data."""
+    said = " ".join(" ".join(one["expression"] for one in spec("volumes")["validations"]).split())
+    assert f"has(object.{field}) == has(oldObject.{field})" in said
+    assert f"(!has(object.{field}) || object.{field} == oldObject.{field})" in said

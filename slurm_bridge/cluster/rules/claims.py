@@ -1,7 +1,7 @@
 """Claims by how far they are: bound to a volume, or waiting for their first pod, which volumes they could take then."""
 
 import dataclasses
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from fractions import Fraction
 from typing import Any
 
@@ -20,8 +20,8 @@ _STORAGE = "storage"
 class Claims:
     """A pod's claims.
 
-    `missing`: one that does not exist, is being deleted, or has lost its volume. `immediate`: one that waits for its
-    volume whatever pods there are.
+    `missing`: one that does not exist, is being deleted, was made for another pod, or has lost its volume.
+    `immediate`: one that waits for its volume whatever pods there are.
     """
 
     bound: tuple[Volume, ...]
@@ -33,7 +33,8 @@ class Claims:
 def sort(pod: Pod, storage: Storage) -> Claims:
     """All claims of a pod."""
     found = [storage.claim(pod.metadata.namespace, name) for name in volumes.claims(pod)]
-    known = [claim for claim in found if claim is not None and claim.metadata.deletion_timestamp is None]
+    there = [claim for claim in found if claim is not None and claim.metadata.deletion_timestamp is None]
+    known = [claim for claim in there if not volumes.foreign(pod, claim)]
     named = [claim for claim in known if claim.spec.volume_name]
     behind = [storage.volume(claim.spec.volume_name) for claim in named]
     unbound = [claim for claim in known if not claim.spec.volume_name]
@@ -66,6 +67,12 @@ def takes(claim: Claim, volume: Volume) -> bool:
         and wanted is not None
         and selectors.all_hold(wanted, volume.metadata.labels)
     )
+
+
+def choice(claim: Claim, every: Iterable[Volume]) -> list[Volume]:
+    """The volumes that it could take: those that are kept for it, and no other beside them."""
+    free = [volume for volume in every if takes(claim, volume)]
+    return [volume for volume in free if kept_for(claim, volume)] or free
 
 
 def place(volume: Volume) -> Requirement | None:

@@ -6,7 +6,7 @@ A claim of a class that waits for its first consumer keeps no pod from a job: it
 import dataclasses
 from collections.abc import Callable, Iterable, Iterator, Mapping
 
-from slurm_bridge.model.pod import Pod
+from slurm_bridge.model.pod import Pod, PodTerm
 from slurm_bridge.model.storage import WAIT_FOR_FIRST_CONSUMER, Claim, StorageClass, Volume
 from slurm_bridge.model.verdict import Wait
 
@@ -38,7 +38,23 @@ def claims(pod: Pod) -> Iterator[str]:
         if isinstance(used, Mapping):
             yield str(used.get("claimName", ""))
         elif "ephemeral" in volume:
-            yield f"{pod.metadata.name}-{volume.get('name', '')}"
+            yield _own(pod, volume)
+
+
+def foreign(pod: Pod, claim: Claim) -> str:
+    """Why a claim cannot be used that has the name of one that is made for this pod, and was not; "" for others."""
+    name, owners = claim.metadata.name, claim.metadata.owner_references
+    if not any("ephemeral" in volume and _own(pod, volume) == name for volume in pod.spec.volumes):
+        return ""
+    if any(owner.controller and owner.uid == pod.uid for owner in owners):
+        return ""
+    said = f"PersistentVolumeClaim {'/'.join(claim.key)} was not created for pod {'/'.join(pod.key)}"
+    return f"{said}, which has an ephemeral volume whose claim needs this name; delete the claim, or rename the volume"
+
+
+def _own(pod: Pod, volume: PodTerm) -> str:
+    """The claim that a controller makes for a volume of one pod."""
+    return f"{pod.metadata.name}-{volume.get('name', '')}"
 
 
 def waits(claim: Claim, storage: Storage) -> bool:
@@ -52,7 +68,7 @@ def bound(pod: Pod, storage: Storage) -> tuple[Volume, ...] | Wait:
     """The volumes behind the claims of a pod, those left out that wait for a node; or why the pod has to wait."""
     found = []
     for name in claims(pod):
-        volume = _bound(pod.metadata.namespace, name, storage)
+        volume = _bound(pod, name, storage)
         if isinstance(volume, Wait):
             return volume
         if volume is not None:
@@ -60,12 +76,15 @@ def bound(pod: Pod, storage: Storage) -> tuple[Volume, ...] | Wait:
     return tuple(found)
 
 
-def _bound(namespace: str, name: str, storage: Storage) -> Volume | Wait | None:
+def _bound(pod: Pod, name: str, storage: Storage) -> Volume | Wait | None:
+    namespace = pod.metadata.namespace
     claim = storage.claim(namespace, name)
     if claim is None:
         return _wait(f"PersistentVolumeClaim {namespace}/{name} does not exist")
-    if claim.metadata.deletion_timestamp is not None:
-        return _wait(f"PersistentVolumeClaim {namespace}/{name} is being deleted")
+    leaving = claim.metadata.deletion_timestamp is not None
+    wrong = f"PersistentVolumeClaim {namespace}/{name} is being deleted" if leaving else foreign(pod, claim)
+    if wrong:
+        return _wait(wrong)
     if waits(claim, storage):
         return None
     if claim.status.phase != "Bound" or not claim.spec.volume_name:

@@ -89,9 +89,9 @@ def _keys_in(written: object) -> Iterator[str]:
 
 
 def _volumes(pod: Pod) -> Iterator[PodTerm]:
-    """Those that matter where the pod comes; a claim that is made for this pod alone bears its name."""
+    """Those that matter where the pod comes; a claim that is made for this pod alone bears its name, and its uid."""
     for volume in pod.spec.volumes:
         if "ephemeral" in volume:
-            yield {"claim": f"{pod.metadata.name}-{volume.get('name', '')}"}
+            yield {"claim": f"{pod.metadata.name}-{volume.get('name', '')}", "of": pod.uid}
         elif not volume.keys() & _ANYWHERE:
             yield {kind: source for kind, source in volume.items() if kind != "name"}

@@ -194,9 +194,10 @@ def _not_now(
     # The time for the start begins with the first binding.
     leadership.starting = None
     if leadership.occupied is None or leadership.occupied[0] != read.job_id:
-        leadership.occupied = (read.job_id, now)
-    patience = problem.patience if isinstance(problem, Occupied) else PATIENCE
-    left = leadership.occupied[1] + patience - now
+        leadership.occupied = (read.job_id, {})
+    # Each kind has its own patience, which nothing else uses up or renews.
+    kind, patience = (problem.reason, problem.patience) if isinstance(problem, Occupied) else ("", PATIENCE)
+    left = leadership.occupied[1].setdefault(kind, now) + patience - now
     if left <= 0:
         return _give_back(ctx, desired, read, _expired(problem, spots))
     ctx.say(desired.workload, problem.reason, problem.message)

@@ -1,6 +1,6 @@
 """Claims of pods that Slurm has given nodes to: a node is selected for them, or a volume kept, until all are bound."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from typing import Final
 
 from loguru import logger
@@ -22,6 +22,8 @@ WRITTEN: Final = (kinds.PERSISTENTVOLUMECLAIMS, kinds.PERSISTENTVOLUMES)
 MOST_WRITES: Final = 100
 #: After so many seconds it goes on, likewise with a claim or volume that changed under our hands.
 LOOK_AGAIN: Final = 1.0
+#: The same where the API server, or a webhook of it, did not serve the write: it may be out of order for all.
+UNSERVED: Final = 10.0
 
 
 def settle(
@@ -40,7 +42,7 @@ def settle(
         ctx.claim_waiters.add("/".join(name), key)
     found = claims.look(spots, storage, ctx.keeper.snapshot().columns, _chooser(ctx, read))
     if found.misfit is None and found.waiting:
-        return _wait(ctx, found, _write_all(ctx, found.writes))
+        return _wait(ctx, found)
     ctx.claim_waiters.drop(key)
     return found.misfit
 
@@ -61,23 +63,29 @@ def undo(ctx: SchedulerContext, pods: Iterable[Pod], read: Placeholder) -> None:
             logger.info("PersistentVolumeClaim {} keeps its selected node: {}", "/".join(name), problem)
 
 
-def _wait(ctx: SchedulerContext, found: ClaimsFound, again: Misfit | bool) -> Misfit | ClaimsPending:
-    if isinstance(again, Misfit):
-        return again
+def _wait(ctx: SchedulerContext, found: ClaimsFound) -> Misfit | ClaimsPending:
+    """Write what there is to write; what could not be written is looked at again, and so is what is left."""
+    try:
+        results = ctx.each(lambda one: _write(ctx, one), found.writes[:MOST_WRITES])
+    except errors.NotLeading:
+        raise
+    except errors.TryLater as problem:
+        logger.info("claims are written later: {}", problem)
+        pause = max(UNSERVED, problem.retry_after or 0.0)
+        return _pending(ctx, found, f"{found.message}; not written yet: {problem}", pause)
+    misfit = next((one for one in results if isinstance(one, Misfit)), None)
+    again = not all(results) or len(found.writes) > MOST_WRITES
+    return misfit or _pending(ctx, found, found.message, LOOK_AGAIN if again else None)
+
+
+def _pending(ctx: SchedulerContext, found: ClaimsFound, message: str, after: float | None) -> ClaimsPending:
     return ClaimsPending(
         reason=claims.WAITS,
-        message=found.message,
-        retry_after=LOOK_AGAIN if again else None,
+        message=message,
+        retry_after=after,
         nodes=tuple(sorted(set(found.waiting.values()))),
         patience=ctx.limits.volume_seconds,
     )
-
-
-def _write_all(ctx: SchedulerContext, writes: Sequence[Write]) -> Misfit | bool:
-    """Whether another look is needed for what could not be written; a Misfit where that is of no use."""
-    results = ctx.each(lambda one: _write(ctx, one), writes[:MOST_WRITES])
-    misfit = next((one for one in results if isinstance(one, Misfit)), None)
-    return misfit or not all(results) or len(writes) > MOST_WRITES
 
 
 def _write(ctx: SchedulerContext, write: Write) -> Misfit | bool:

@@ -3,13 +3,15 @@
     the claim                                                 what follows
     ────────────────────────────────────────────────────────  ───────────────────────────────────────────────────────
     is gone, is being deleted, or has lost its volume         the nodes are given back
+    has the name of a pod's own, and was not made for it      the nodes are given back
     is bound to a volume that the node reaches                nothing
     is bound to another one                                   the nodes are given back, and the node is avoided
     has a volume, and is not bound yet                        wait
     has our choice of this node, selected for it              wait: the provisioner makes the volume
     has our choice of this node, not selected any more        the provisioner cannot: give back, avoid the node
     was selected a node by another scheduler or living job    wait: the volume then says from where it is reached
-    waits, and a volume is kept for it                        wait: the controller binds them
+    waits, and a volume is kept for it that the node reaches  wait: the controller binds them
+    waits, and one is kept for it that it does not reach      the nodes are given back, and the node is avoided
     waits, and the node reaches a volume that is free         keep the smallest such volume for it
     waits, and its class makes volumes for the node           select the node
     waits, and there is neither                               the nodes are given back, and the node is avoided
@@ -91,7 +93,8 @@ class KeepVolume:
         """Of the volume, as kube-scheduler writes it."""
         meta = self.claim.metadata
         kept = {"kind": "PersistentVolumeClaim", "apiVersion": "v1", "namespace": meta.namespace, "name": meta.name}
-        changes = _annotated(self.volume, {BOUND_BY_CONTROLLER: "yes"})
+        # One that an administrator has kept for the claim stays so.
+        changes = _annotated(self.volume, {BOUND_BY_CONTROLLER: "yes"} if self.volume.spec.claim_ref is None else {})
         return {**changes, "spec": {"claimRef": {**kept, "uid": meta.uid, "resourceVersion": meta.resource_version}}}
 
 
@@ -141,6 +144,9 @@ def look(spots: Sequence[Spot], storage: Storage, columns: NodeColumns, chooser:
         if claim is None or claim.metadata.deletion_timestamp is not None or claim.status.phase == "Lost":
             text = f"PersistentVolumeClaim {'/'.join(key)} was deleted, or has lost its volume"
             return ClaimsFound(misfit=Misfit(reason=volumes.REASON, message=text))
+        foreign = next(filter(None, (volumes.foreign(user.pod, claim) for user in users)), "")
+        if foreign:
+            return ClaimsFound(misfit=Misfit(reason=volumes.REASON, message=foreign))
         found.append((claim, users))
     sight = _Sight(storage, columns, chooser)
     for claim, users in sorted(found, key=lambda one: claims.size(one[0])):
@@ -176,19 +182,17 @@ class _Sight:
 
     def _serve(self, claim: Claim, spot: Spot) -> Misfit | None:
         """Find a volume for it on the node of its first pod, or have one made."""
-        fitting = [
-            one
-            for one in self._storage.every_volume()
-            if one.metadata.name not in self._taken and claims.takes(claim, one) and self._reaches(one, spot)
-        ]
-        kept = next((one for one in fitting if claims.kept_for(claim, one)), None)
-        chosen = kept or min(fitting, key=_size, default=None)
-        node = spot.node.name
+        free = claims.choice(claim, self._storage.every_volume())
+        fitting = [one for one in free if one.metadata.name not in self._taken and self._reaches(one, spot)]
+        chosen, node = min(fitting, key=_size, default=None), spot.node.name
         if chosen is not None:
             self._taken.add(chosen.metadata.name)
-            if kept is None or not (kept.spec.claim_ref and kept.spec.claim_ref.uid):
+            if chosen.spec.claim_ref is None or not chosen.spec.claim_ref.uid:
                 self.writes.append(KeepVolume(claim, chosen))
             return None
+        kept = next((one.metadata.name for one in free if claims.kept_for(claim, one)), None)
+        if kept is not None:
+            return _failed(claim, f"has PersistentVolume {kept} kept for it, which node {node} cannot use", node)
         made = claims.topologies(claim, self._storage)
         labels = spot.node.node.metadata.labels
         if made is None or (made and not any(all(one.holds(labels) for one in term) for term in made)):

@@ -9,7 +9,7 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from slurm_bridge.model import kinds, names
-from slurm_bridge.model.storage import BOUND_BY_CONTROLLER, NO_PROVISIONER, SELECTED_NODE
+from slurm_bridge.model.storage import NO_PROVISIONER, SELECTED_NODE
 from tests.component.scheduler.whole_core import Bridge
 from tests.simulation.world import NAMESPACE
 
@@ -43,11 +43,21 @@ class Storage:
             made = {"metadata": {"name": name}, "volumeBindingMode": "WaitForFirstConsumer", "provisioner": provisioner}
             self.kube.create(kinds.STORAGECLASSES, made)
 
-    def claim(self, name: str = "data", *, of: str = MADE, mode: str = "ReadWriteOnce", size: str = "1Gi") -> str:
-        """A claim; its uid."""
+    def claim(
+        self,
+        name: str = "data",
+        *,
+        of: str = MADE,
+        mode: str = "ReadWriteOnce",
+        size: str = "1Gi",
+        pod: tuple[str, str] | None = None,
+    ) -> str:
+        """A claim; its uid. `pod`: the name and uid of the one that it is made for."""
         requests = {"requests": {"storage": size}}
         spec = {"storageClassName": of, "accessModes": [mode], "resources": requests, "volumeMode": "Filesystem"}
-        made = {"metadata": {"name": name, "namespace": NAMESPACE}, "spec": spec, "status": {"phase": "Pending"}}
+        owners = [{"apiVersion": "v1", "kind": "Pod", "name": pod[0], "uid": pod[1], "controller": True}] if pod else []
+        metadata = {"name": name, "namespace": NAMESPACE, "ownerReferences": owners}
+        made = {"metadata": metadata, "spec": spec, "status": {"phase": "Pending"}}
         return str(self.kube.create(kinds.PERSISTENTVOLUMECLAIMS, made)["metadata"]["uid"])
 
     def volume(self, name: str, *nodes: str, of: str = LOCAL, size: str = "1Gi", **spec: Any) -> None:
@@ -77,6 +87,10 @@ class Storage:
         changes = {"metadata": {"annotations": {keys[key]: value for key, value in values.items()}}}
         self.kube.merge(kinds.PERSISTENTVOLUMECLAIMS, (NAMESPACE, name), changes)
 
+    def touch(self, value: str) -> None:
+        """Somebody changes the claim `data` in a way that means nothing."""
+        self.kube.merge(kinds.PERSISTENTVOLUMECLAIMS, (NAMESPACE, "data"), {"metadata": {"labels": {"touched": value}}})
+
     def bind(self, name: str, volume: str) -> None:
         """What the volume controller does in the end."""
         self.kube.merge(kinds.PERSISTENTVOLUMECLAIMS, (NAMESPACE, name), {"spec": {"volumeName": volume}})
@@ -87,7 +101,7 @@ class Storage:
         """Whatever the provisioner and the volume controller have to do."""
         for volume in self.kube.list(kinds.PERSISTENTVOLUMES):
             kept = volume["spec"].get("claimRef") or {}
-            if kept.get("uid") and volume["metadata"].get("annotations", {}).get(BOUND_BY_CONTROLLER):
+            if kept.get("uid"):
                 self._bind_kept(kept, volume["metadata"]["name"])
         for claim in self.kube.list(kinds.PERSISTENTVOLUMECLAIMS):
             node = (claim["metadata"].get("annotations") or {}).get(SELECTED_NODE)

@@ -1,6 +1,7 @@
 """Claims that wait for their first pod: Slurm allocates, a node is selected, and the pod is bound after its claims."""
 
 import dataclasses
+from collections.abc import Mapping
 
 import pytest
 
@@ -10,6 +11,8 @@ from slurm_bridge.hooks.calls import Hook
 from slurm_bridge.hooks.services import ChainServices
 from slurm_bridge.model import kinds, names
 from slurm_bridge.model.storage import BOUND_BY_CONTROLLER
+from slurm_bridge.model.verdict import Wait
+from slurm_bridge.model.workload import Workload
 from slurm_bridge.sim import faults
 from tests.component.scheduler.claimed_volumes import HOOKS, LOCAL, Storage, on, using
 from tests.component.scheduler.gang_scenes import gang, job_of, member
@@ -17,6 +20,7 @@ from tests.component.scheduler.whole_core import Bridge
 from tests.simulation.world import NAMESPACE
 
 CLAIMS = f"/namespaces/{NAMESPACE}/persistentvolumeclaims/"
+SCRATCH = {"volumes": [{"name": "scratch", "ephemeral": {"volumeClaimTemplate": {"spec": {}}}}]}
 
 
 @pytest.fixture
@@ -53,10 +57,25 @@ def test_the_pod_is_bound_after_its_claim(bridge: Bridge, storage: Storage) -> N
 
 def test_an_ephemeral_claim_waits_likewise(bridge: Bridge, storage: Storage) -> None:
     """It has the name of its pod, and is made by a controller."""
-    storage.claim("a-scratch")
-    bridge.pod("a", spec={"volumes": [{"name": "scratch", "ephemeral": {"volumeClaimTemplate": {"spec": {}}}}]})
+    uid = bridge.pod("a", spec=SCRATCH)
+    storage.claim("a-scratch", pod=("a", uid))
     storage.until(lambda: bridge.node_of("a"))
     assert bridge.node_of("a") == storage.selected("a-scratch")
+
+
+@pytest.mark.security("input")
+def test_a_claim_that_was_not_made_for_the_pod_is_not_written(bridge: Bridge, storage: Storage) -> None:
+    """A claim that merely has the name of an ephemeral volume's claim is not written; its own user starts with it."""
+    storage.claim("a-scratch")
+    bridge.pod("a", spec=SCRATCH)
+    bridge.run(20)
+    reason, message = bridge.condition("a")
+    assert reason == "VolumeNotReady"
+    assert f"PersistentVolumeClaim {NAMESPACE}/a-scratch was not created for pod {NAMESPACE}/a" in message
+    assert bridge.submits() == 0
+    assert bridge.kube_calls.count(method="PATCH", target=CLAIMS) == 0
+    bridge.pod("owner", spec=using("a-scratch"))
+    storage.until(lambda: bridge.node_of("owner"))
 
 
 def test_a_bound_claim_wakes_its_pod_at_once(bridge: Bridge, storage: Storage) -> None:
@@ -266,6 +285,67 @@ def test_a_write_that_fails_is_made_once_in_the_end(bridge: Bridge, storage: Sto
     bridge.pod("a", spec=using("data"))
     storage.until(lambda: bridge.node_of("a"))
     assert len(bridge.jobs(bridge.uid("a"))) == 1
+
+
+@pytest.mark.security("neighbours")
+@pytest.mark.parametrize("status", [500, 503])
+def test_a_write_that_is_never_served_costs_the_nodes_for_a_while(
+    bridge: Bridge, storage: Storage, status: int
+) -> None:
+    """While a webhook lets no claim of a pod be written, the pod says so, and pods with other claims start."""
+    bridge = Bridge(bridge.folder, world=bridge.world, hooks=HOOKS, workloads={"volume_seconds": 60})
+    storage.bridge = bridge
+    storage.claim()
+    bridge.kube_calls.plan(faults.Answer(status), method="PATCH", target=f"{CLAIMS}data", times=1000)
+    bridge.pod("a", spec=using("data"))
+    bridge.until(lambda: bridge.condition("a")[0] == "WaitsForVolumes", 10)
+    assert "; not written yet: " in bridge.condition("a")[1]
+    assert f"HTTP {status}" in bridge.condition("a")[1]
+    job = bridge.job("a")
+    storage.claim("other")
+    bridge.pod("b", spec=using("other"))
+    storage.until(lambda: bridge.node_of("b"), 10)
+    bridge.run(40)
+    assert not bridge.of(job).over
+    assert bridge.kube_calls.count(method="PATCH", target=f"{CLAIMS}data") <= 8
+    bridge.until(lambda: bridge.of(job).over, 20)
+    assert "; not written yet: PATCH" in bridge.note(job)
+
+
+class Later:
+    """Lets no pod be bound as long as `waits`."""
+
+    waits = True
+
+    def verify(self, _session: Session, _workload: Workload, _nodes: Mapping[str, str]) -> Admit | Wait:
+        return Wait(reason="Later", message="not yet", retry_after=1.0) if self.waits else GO
+
+
+def test_slow_claims_use_up_no_patience_of_other_waits(bridge: Bridge, storage: Storage) -> None:
+    """Each kind of waiting has its own time, which begins once: what alternates cannot hold the nodes for ever."""
+    later, config = Later(), bridge.core.context.config
+    later.waits = False
+    made = chain.Chain([*config.chain.hooks, Hook(name="later", hook=later)], ChainServices(clock=bridge.clock))
+    made.see({need: feed.store for need, feed in bridge.seen.items()})
+    bridge.core.configure(dataclasses.replace(config, chain=made))
+    storage.claim()
+    storage.answers = False
+    bridge.pod("a", spec=using("data"))
+    storage.until(storage.selected)
+    job = bridge.job("a")
+    bridge.run(100)
+    for seconds in (30, 20):
+        later.waits = True
+        storage.touch(str(seconds))
+        bridge.until(lambda: bridge.condition("a")[0] == "Later", 20)
+        bridge.run(seconds)
+        assert not bridge.of(job).over
+        later.waits = False
+        bridge.until(lambda: bridge.condition("a")[0] == "WaitsForVolumes", 20)
+    later.waits = True
+    storage.touch("last")
+    bridge.until(lambda: bridge.of(job).over, 20)
+    assert "not yet" in bridge.note(job)
 
 
 def test_without_the_right_to_write_the_nodes_are_given_back(bridge: Bridge, storage: Storage) -> None:

@@ -96,12 +96,12 @@ class Bridge:
         around = hook_observer.surroundings(self.settings, self.clock, dice, metrics, services.nowhere)
         # A hook's own thread would move the clock that stands still for everybody else.
         around = dataclasses.replace(around, threads=False)
-        seen: dict[needs.Need, Feed[Any]] = {}
+        self.seen: dict[needs.Need, Feed[Any]] = {}
 
         def views(wanted: frozenset[needs.Need]) -> Mapping[needs.Need, needs.View]:
             every = sorted(wanted | needs.OPTIONAL, key=lambda need: need.value)
-            seen.update({need: self._feed(cluster, needs.KINDS[need], self._on_surroundings) for need in every})
-            return {need: feed.store for need, feed in seen.items()}
+            self.seen.update({need: self._feed(cluster, needs.KINDS[need], self._on_surroundings) for need in every})
+            return {need: feed.store for need, feed in self.seen.items()}
 
         outside = assembly.CoreInputs(
             cluster=FencedCluster(cluster, lambda: self.leads),
@@ -116,7 +116,7 @@ class Bridge:
         made = assembly.build(self.settings, outside)
         self.core, self.reporter = made.core, made.reporter
         self.feeds: tuple[Feed[Any], ...] = (
-            *seen.values(),
+            *self.seen.values(),
             self._feed(cluster, kinds.NODES, self.core.on_node),
             *self._groups.values(),
             self._feed(cluster, kinds.PODS, self._on_pod),

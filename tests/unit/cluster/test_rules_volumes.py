@@ -8,7 +8,7 @@ import pytest
 
 from slurm_bridge.cluster import selection
 from slurm_bridge.cluster.rules import volumes
-from slurm_bridge.model.meta import Object, ObjectMeta
+from slurm_bridge.model.meta import Object, ObjectMeta, OwnerReference
 from slurm_bridge.model.storage import Claim, StorageClass, Volume
 from slurm_bridge.model.verdict import Wait
 from tests.unit.hooks.builders import cluster, node, pod
@@ -97,6 +97,25 @@ def test_t14_a_bound_volume_says_from_where_it_can_be_used() -> None:
 def test_a_volume_without_affinity_is_everywhere() -> None:
     """Network storage has none."""
     assert selection.reaching(cluster([node("n")]).columns, read(Volume)).tolist() == [True]
+
+
+def test_a_claim_that_merely_has_the_name_of_a_pods_own_is_not_used() -> None:
+    """The owner that controls it has to be this very pod, and not an earlier one of the name."""
+    user = pod("train", volumes=({"name": "data", "ephemeral": {}},))
+    for uid, controls, is_its_own in (
+        ("uid-train", True, True),
+        ("uid-train", None, False),
+        ("uid-before", True, False),
+        ("", True, False),
+    ):
+        owners = (OwnerReference(api_version="v1", kind="Pod", name="train", uid=uid, controller=controls),)
+        metadata = ObjectMeta(name="train-data", namespace="team", owner_references=owners if uid else ())
+        objects = {"team/train-data": msgspec.structs.replace(claim(), metadata=metadata), "pv": local("a")}
+        found = volumes.bound(user, storage(objects))
+        assert isinstance(found, Wait) is not is_its_own
+        if isinstance(found, Wait):
+            assert found.reason == "VolumeNotReady"
+            assert "PersistentVolumeClaim team/train-data was not created for pod team/train" in found.message
 
 
 def test_claims_of_a_pod() -> None:

@@ -10,10 +10,11 @@ from hypothesis import strategies
 from slurm_bridge.cluster.rules import claims as rules
 from slurm_bridge.cluster.rules.volumes import Storage
 from slurm_bridge.model import names
-from slurm_bridge.model.meta import ObjectMeta
+from slurm_bridge.model.meta import ObjectMeta, OwnerReference
 from slurm_bridge.model.names import JobId
 from slurm_bridge.model.pod import ResourceNeeds
 from slurm_bridge.model.storage import (
+    BOUND_BY_CONTROLLER,
     NO_PROVISIONER,
     SELECTED_NODE,
     WAIT_FOR_FIRST_CONSUMER,
@@ -40,25 +41,29 @@ CLASSES = (("made", "test.example/disk"), ("local", NO_PROVISIONER))
 
 
 def claim(name: str = "data", *, of: str = "made", size: str = "1Gi", **changes: Any) -> Claim:
-    """A claim of namespace team that waits; `selected` and `mark` are written on it."""
+    """A claim of namespace team that waits; `selected` and `mark` are written on it, and `owner` controls it."""
     marks = {SELECTED_NODE: changes.pop("selected", ""), names.ANNOTATION_SELECTED_BY: changes.pop("mark", "")}
-    phase, deleted = changes.pop("phase", "Pending"), changes.pop("deleted", None)
+    phase, deleted, owner = changes.pop("phase", "Pending"), changes.pop("deleted", None), changes.pop("owner", "")
+    owners = OwnerReference(api_version="v1", kind="Pod", name="p", uid=owner, controller=True)
     metadata = ObjectMeta(
         namespace="team",
         name=name,
         uid=f"uid-{name}",
         annotations={key: value for key, value in marks.items() if value},
         deletion_timestamp=deleted,
+        owner_references=(owners,) if owner else (),
     )
     spec = ClaimSpec(storage_class_name=of, resources=ResourceNeeds(requests={"storage": size}), **changes)
     return Claim(metadata=metadata, spec=spec, status=ClaimStatus(phase=phase))
 
 
-def volume(name: str = "v", on: str = "a", *, size: str = "1Gi", kept: ClaimReference | None = None) -> Volume:
-    """A volume of class local on one node."""
+def volume(
+    name: str = "v", on: str = "a", *, of: str = "local", size: str = "1Gi", kept: ClaimReference | None = None
+) -> Volume:
+    """A volume on one node."""
     row = {"key": HOST, "operator": "In", "values": [on]}
     reach = VolumeReach(required={"nodeSelectorTerms": [{"matchExpressions": [row]}]})
-    spec = VolumeSpec(storage_class_name="local", capacity={"storage": size}, node_affinity=reach, claim_ref=kept)
+    spec = VolumeSpec(storage_class_name=of, capacity={"storage": size}, node_affinity=reach, claim_ref=kept)
     return Volume(metadata=ObjectMeta(name=name), spec=spec, status=VolumeStatus(phase="Available"))
 
 
@@ -156,6 +161,40 @@ def test_a_volume_that_is_kept_already_is_waited_for() -> None:
     kept = ClaimReference(namespace="team", name="data", uid="uid-data")
     found = look(claim(of="local"), volume("other"), volume("mine", size="9Gi", kept=kept))
     assert (found.writes, list(found.waiting)) == ((), [("team", "data")])
+
+
+@pytest.mark.parametrize("uid", ["", "uid-data"])
+@pytest.mark.parametrize("of", ["local", "made"])
+def test_beside_a_kept_volume_out_of_reach_nothing_is_kept_or_made(of: str, uid: str) -> None:
+    """The controller binds the claim to the volume that is kept for it, whatever node was chosen."""
+    far = volume("far", "b", of=of, kept=ClaimReference(namespace="team", name="data", uid=uid))
+    found = look(claim(of=of), volume("near", of=of), far)
+    assert found.writes == ()
+    assert found.misfit is not None
+    assert "has PersistentVolume far kept for it, which node a cannot use" in found.misfit.message
+    assert found.misfit.nodes == ("a",)
+
+
+def test_what_an_administrator_has_kept_is_not_the_controllers() -> None:
+    """The mark tells the controller that it may give the volume to another claim; kube-scheduler writes it likewise."""
+    kept = volume(kept=ClaimReference(namespace="team", name="data"))
+    (write,) = look(claim(of="local"), kept).writes
+    assert write == KeepVolume(claim(of="local"), kept)
+    assert write.changes["spec"]["claimRef"]["uid"] == "uid-data"
+    assert write.changes["metadata"]["annotations"] == {}
+    (usual,) = look(claim(of="local"), volume()).writes
+    assert usual.changes["metadata"]["annotations"] == {BOUND_BY_CONTROLLER: "yes"}
+
+
+def test_the_claim_of_an_ephemeral_volume_has_to_be_made_for_the_pod() -> None:
+    """One that merely has its name is not written."""
+    users = (Spot(pod=pod("p", volumes=({"name": "data", "ephemeral": {}},)), slurm_name="a", node=NODES.nodes["a"]),)
+    found = look(claim("p-data", owner="uid-other"), spots=users)
+    assert found.writes == ()
+    assert found.misfit is not None
+    assert (found.misfit.reason, found.misfit.nodes) == ("VolumeNotReady", ())
+    assert "PersistentVolumeClaim team/p-data was not created for pod team/p" in found.misfit.message
+    assert len(look(claim("p-data", owner="uid-p"), spots=users).writes) == 1
 
 
 def test_a_volume_of_an_earlier_claim_of_the_name_is_not_taken() -> None:

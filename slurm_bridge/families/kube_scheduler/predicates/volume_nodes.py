@@ -86,9 +86,13 @@ def _found_or_made(scene: Scene, waiting: tuple[Claim, ...]) -> Iterator[Mask]:
     ordered = sorted(waiting, key=claims.size, reverse=True)
     before: collections.Counter[str] = collections.Counter()
     for claim in ordered:
+        free = claims.choice(claim, scene.lookup.storage.every_volume())
+        if any(claims.kept_for(claim, volume) for volume in free):
+            # The controller binds it to that volume: neither another one nor a new one will do.
+            yield _reaching(scene.columns, free) > 0
+            continue
         name = claim.spec.storage_class_name or ""
         before[name] += 1
-        free = [volume for volume in scene.lookup.storage.every_volume() if claims.takes(claim, volume)]
         found = _reaching(scene.columns, free) >= before[name]
         tied = claims.tied(claim)
         yield (found | _made(scene, claim)) & (scene.columns.mask((tied,)) if tied else scene.columns.present)

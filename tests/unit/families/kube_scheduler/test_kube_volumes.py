@@ -2,10 +2,11 @@
 
 from typing import Any
 
+import msgspec
 import pytest
 
 from slurm_bridge.families.kube_scheduler.predicates import reasons
-from slurm_bridge.model.meta import ObjectMeta
+from slurm_bridge.model.meta import ObjectMeta, OwnerReference
 from slurm_bridge.model.pod import ResourceNeeds
 from slurm_bridge.model.storage import (
     WAIT_FOR_FIRST_CONSUMER,
@@ -132,6 +133,37 @@ def test_a_volume_that_is_kept_for_the_claim() -> None:
     """Somebody has promised it."""
     kept = volume(phase="", claim_ref=ClaimReference(namespace="team", name="data"), storage_class_name="local")
     assert binding(claim(**WAITING), volumes=[kept], kinds=[kind()]) == {}
+
+
+@pytest.mark.parametrize("provisioner", ["kubernetes.io/no-provisioner", "csi.example.com"])
+def test_only_nodes_that_reach_the_kept_volume_will_do(provisioner: str) -> None:
+    """Neither another volume nor one that could be made replaces it: the controller binds the one that is kept."""
+    kept = ClaimReference(namespace="team", name="data")
+    far = volume("far", claim_ref=kept, node_affinity=on("b"), storage_class_name="local")
+    free = volume("free", node_affinity=on("a"), storage_class_name="local")
+    found = binding(claim(**WAITING), volumes=[far, free], kinds=[kind(provisioner=provisioner)])
+    assert found == dict.fromkeys(["a", "c"], (reasons.VOLUME_BIND,))
+
+
+def test_a_kept_volume_costs_other_claims_none() -> None:
+    """The larger claim has its own; the smaller one finds the volume that is left."""
+    large, small = claim("large", size="1Gi", **WAITING), claim("small", size="1Mi", **WAITING)
+    kept = volume("kept", claim_ref=ClaimReference(namespace="team", name="large"), storage_class_name="local")
+    free = volume("free", node_affinity=on("a"), storage_class_name="local")
+    assert binding(large, small, volumes=[kept, free], kinds=[kind()]).keys() == {"b", "c"}
+
+
+def test_a_claim_that_merely_has_the_name_of_a_pods_own() -> None:
+    """The pod fits nowhere, as long as the claim was not made for it."""
+    subject = pod("p", volumes=({"name": "data", "ephemeral": {}},))
+    of = {"api_version": "v1", "kind": "Pod", "name": "p", "controller": True}
+    for uid, nowhere in (("uid-other", True), ("uid-p", False)):
+        owned = msgspec.structs.replace(
+            claim("p-data", "v").metadata, owner_references=(OwnerReference(uid=uid, **of),)
+        )
+        found = lookup([msgspec.structs.replace(claim("p-data", "v"), metadata=owned)], volumes=[volume()])
+        said_of = said("CheckVolumeBinding", seen(subject, NODES, lookup=found))
+        assert said_of == (dict.fromkeys(EVERYWHERE, (reasons.VOLUME_BIND,)) if nowhere else {})
 
 
 def test_two_claims_need_two_volumes() -> None:

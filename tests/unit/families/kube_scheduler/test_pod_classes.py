@@ -69,6 +69,8 @@ def test_volumes_are_told_apart_by_what_they_are() -> None:
     claim = {"persistentVolumeClaim": {"claimName": "c"}}
     assert using("p", "v", **claim) == using("q", "w", **claim)
     assert using("p", "v", ephemeral={}) != using("q", "v", ephemeral={})
+    before = pod("p", volumes=({"name": "v", "ephemeral": {}},))
+    assert classes.key(changed(before, uid="another")) != classes.key(before)
 
 
 def test_the_order_in_which_labels_are_written_is_no_matter() -> None:
