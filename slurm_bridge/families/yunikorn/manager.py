@@ -16,7 +16,7 @@ import dataclasses
 import functools
 import itertools
 import threading
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
 from slurm_bridge.families.shared.inline import InlineBudget
 from slurm_bridge.families.yunikorn import core_requests, restorer, rooms
@@ -38,8 +38,11 @@ from slurm_bridge.families.yunikorn.queues.records import (
 )
 from slurm_bridge.families.yunikorn.restorer import RestoredWorkload
 from slurm_bridge.families.yunikorn.setup import Setup
+from slurm_bridge.hooks.evictions import QueueSituation
 from slurm_bridge.hooks.services import HookServices
 from slurm_bridge.model.names import WorkloadKey
+
+NO_NODE = "no node would have room for it then"
 
 
 class Manager:
@@ -371,18 +374,21 @@ class Manager:
             return None
         names = ([self._by_name.get(one.key) for one in unit] for unit in question.victims)
         victims = [[member.demand.uid for member in unit if member is not None] for unit in names]
-        return self._told(asker, rooms.ways(situation, victims, question.may))
+        return self._told(asker, situation, victims, question.may)
 
-    def _told(self, asker: QueueMember, ways: Iterable[tuple[int, ...]]) -> Iterator[tuple[int, ...]]:
+    def _told(
+        self, asker: QueueMember, situation: QueueSituation, victims: Sequence[Sequence[WorkloadKey]], may: rooms.May
+    ) -> Iterator[rooms.Way]:
         """Its user and operators are told where no eviction would help."""
-        found = False
-        for way in ways:
-            found, asker.roomless = True, False
+        effort, found = rooms.Effort(), False
+        for way in rooms.ways(situation, victims, may, effort):
+            found, asker.roomless = True, ""
             yield way
-        if not found and not asker.roomless:
-            asker.roomless = True
+        why = "the search for nodes with room for it came to its limit" if effort.is_spent else NO_NODE
+        if not found and asker.roomless != why:
+            asker.roomless = why
             self._services.counters.happened("yunikorn", "no room")
-            self._services.log.info(f"{asker.demand.title}: no eviction would leave nodes on which it fits")
+            self._services.log.info(f"{asker.demand.title}: no workload is evicted for it, because {why}")
             self._services.wake(asker.demand.uid)
 
     # -- evictions --------------------------------------------------------------------------------------------------

@@ -79,8 +79,8 @@ class QueueMember:
     started: bool = False
     #: When it was asked whether any node would take it, by Unix time.
     looked: float = -math.inf
-    #: The last attempt to evict others for it found no nodes that would have room for it then.
-    roomless: bool = False
+    #: Why the last attempt to evict others for it found no nodes that would have room for it then.
+    roomless: str = ""
     #: One that came later and asks for less has started before it.
     passed: bool = False
 
