@@ -93,8 +93,8 @@ class Manager:
             self.setup = setup
             if not setup.preempts:
                 self.evictions.call_off()
-            for uid in [uid for uid, one in self.members.items() if one.stage is Stage.REFUSED]:
-                self._drop(self.members.pop(uid))
+            for member in [one for one in self.members.values() if one.stage is Stage.REFUSED]:
+                self._undo(member)
             self.engine.send(Update(rm=RM, configuration=setup.document))
             for one in known:
                 if not one.waits and one.demand.uid not in self.members:
@@ -110,14 +110,20 @@ class Manager:
     def enter(self, demand: CoreDemand, *, placed: bool = False) -> QueueMember:
         """Let it wait in its queue; what it was to the core before is over."""
         with self.lock:
-            self.leave(demand.uid)
+            held = self._kept(demand, placed=placed)
+            if held is not None and held.stands_for(demand):
+                return self._restore(held)
             there = self.applications.taking(demand)
             by_queue = self.setup.reads_queues
             apart = there.refusal(demand, by_queue=by_queue) if there is not None and not demand.problem else ""
             if apart or demand.problem:
-                return self._refused(demand, apart or demand.problem, there if apart else None)
+                member = self._refused(demand, apart or demand.problem, there if apart else None)
+                member.placed, member.held = placed, held
+                return member
             member = self._member(demand, there or self.applications.begin(demand))
-            member.placed = placed
+            member.placed, member.held = placed, held
+            if there is not None and there.queue:
+                self._let_go(member)
             self._quiet = demand.uid
             nodes, applications = self.engine.widened(demand.total), self._new(member, core_requests.application)
         self.engine.ask(Update(rm=RM, nodes=nodes, applications=applications, asks=(core_requests.ask(member),)))
@@ -125,6 +131,42 @@ class Manager:
             # What comes of it from now on wakes it; what has come of it already, the pass sees.
             self._quiet = ""
         return member
+
+    def _kept(self, demand: CoreDemand, *, placed: bool) -> QueueMember | None:
+        """What its job, if it has one, stands for goes on counting; all else that it was to the core is over."""
+        member = self.members.get(demand.uid)
+        held = member if member is None or member.stage is Stage.GIVEN else member.held
+        if not placed or member is None or held is None or self.evictions.recall(demand.uid) is not None:
+            self.leave(demand.uid)
+            return None
+        if member is not held:
+            member.held = None
+            self._drop(member)
+        self.applications.close(held.application)
+        return held
+
+    def _let_go(self, member: QueueMember) -> None:
+        """What its job stands for counts no longer."""
+        held, member.held = member.held, None
+        if held is not None:
+            self._drop(held)
+
+    def _undo(self, member: QueueMember) -> None:
+        """It is not what it has become any more, but what its job stands for, where that counts."""
+        held, member.held = member.held, None
+        del self.members[member.demand.uid]
+        self._drop(member)
+        if held is not None:
+            self._restore(held)
+
+    def _restore(self, held: QueueMember) -> QueueMember:
+        self.members[held.demand.uid] = held
+        self.applications.reopen(held.application)
+        return held
+
+    def is_over(self, member: QueueMember) -> bool:
+        """Whether one that has no job any more has had one that still counts."""
+        return member.held is not None or self.evictions.recall(member.demand.uid) is not None
 
     def adopt(self, demand: CoreDemand, *, started: bool) -> QueueMember:
         """It has a job: it counts, in its queue or in the one for those that no queue takes."""
@@ -204,6 +246,7 @@ class Manager:
         with self.lock:
             member = self.members.pop(key, None)
             if member is not None:
+                self._let_go(member)
                 self._drop(member)
 
     def _drop(self, member: QueueMember) -> None:
@@ -226,7 +269,7 @@ class Manager:
     def _try_again(self, application: QueueApplication) -> None:
         """The workloads that were kept apart from it are looked at once more."""
         for uid in self.applications.released(application):
-            self._drop(self.members.pop(uid))
+            self._undo(self.members[uid])
             self._services.wake(uid)
 
     def started(self, key: WorkloadKey) -> None:
@@ -235,10 +278,13 @@ class Manager:
             member = self.members.get(key)
             if member is None:
                 return
-            if member.stage is Stage.ASKED and member.placed:
-                # Its job of before has started while it waited to be let in as what it has become.
-                self.adopt(member.demand, started=True)
-                return
+            if member.stage is not Stage.GIVEN and member.placed:
+                # Its job of before has started while it was not let in as what it has become.
+                if member.held is None:
+                    self.adopt(member.demand, started=True)
+                    return
+                self._undo(member)
+                member = self.members[key]
             self.evictions.served(key)
             if not member.started and member.stage is Stage.GIVEN:
                 member.started = True
@@ -305,6 +351,7 @@ class Manager:
         for member in application.members.values():
             if member.stage is Stage.ASKED:
                 # The pass in which it entered could not say yet what it waits for.
+                self._let_go(member)
                 self._wake(member)
         self._try_again(application)
 
@@ -416,5 +463,5 @@ class Manager:
         with self.lock:
             member = self.members.get(key)
             if self.evictions.spared(key) and member is not None:
-                one = (core_requests.id_of(member),)
+                one = (core_requests.id_of(member.held or member),)
                 self.engine.send(Update(rm=RM, spared=one) if refused else Update(rm=RM, excused=one))

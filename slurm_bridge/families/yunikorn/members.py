@@ -68,6 +68,8 @@ class QueueMember:
     application: QueueApplication
     #: The application that it names and may not be part of.
     apart_from: QueueApplication | None = None
+    #: What it was let in as before: its job stands for that, which counts until a queue takes what it has become.
+    held: "QueueMember | None" = dataclasses.field(default=None, repr=False)
     #: When the core was first told of it, by the clock of this machine.
     since: float = math.inf
     stage: Stage = Stage.ASKED

@@ -191,8 +191,9 @@ class YunikornPartitions:
             hook.conclude(session)
         key, real = ask.workload.root.key, session.mode is Mode.REAL
         home = self._home(ask, session.snapshot)
-        if real and self._carried.where.get(key) not in (None, home):
-            # It asks for another partition now, or for none that has queues.
+        has_job = session.placed and not isinstance(home, str)
+        if real and self._carried.where.get(key) not in (None, home) and not has_job:
+            # It asks for another partition now, or for none that has queues: what its job stands for counts until then.
             self.ended(key)
         if not isinstance(home, str):
             return GO if self._mode == OFF else home
