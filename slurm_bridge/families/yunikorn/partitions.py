@@ -98,12 +98,13 @@ class YunikornPartitions:
             hook.restored(theirs[name], views, fresh=fresh)
 
     def _known(self, ask: Ask, snapshot: ClusterSnapshot) -> str:
-        """The partition in which it keeps something: the one that has its nodes, where its job named several."""
+        """The partition in which it keeps something: the one that has its nodes, whatever it asks for by now."""
         names = self._check.asked(ask.request.partition, snapshot)
         on = {pod.spec.node_name for pod in ask.workload.pods if pod.spec.node_name}
         nodes = [facts.slurm for node in on if (facts := snapshot.nodes.get(node)) is not None and facts.slurm]
         there = {name for node in nodes for name in node.partitions}
-        return next((name for name in names if len(names) == 1 or name in there), "")
+        theirs = [name for name in (*names, *self._hooks) if name in there and name in self._hooks]
+        return next(iter(theirs), names[0] if len(names) == 1 else "")
 
     def forget(self, workload: WorkloadKey) -> None:
         """All its pods have nodes, or none of them wants one."""
