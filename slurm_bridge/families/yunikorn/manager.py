@@ -42,6 +42,10 @@ from slurm_bridge.hooks.evictions import QueueSituation
 from slurm_bridge.hooks.services import HookServices
 from slurm_bridge.model.names import WorkloadKey
 
+#: A workload that was let in has the nodes for so long that had room for it; it may never start there.
+ROOM_SECONDS = 60.0
+#: Within this time what was found is ordered, or was refused.
+ORDERED_SECONDS = 1.0
 NO_NODE = "no node would have room for it then"
 
 
@@ -383,6 +387,7 @@ class Manager:
             self.engine.send(Update(rm=RM, releases=(AllocationRelease(id=allocation.ask.id),)))
         elif member.stage is Stage.ASKED:
             member.stage, member.turn = Stage.GIVEN, next(self._turns)
+            member.room_until = self._services.clock.wall() + ROOM_SECONDS
             if member.placed:
                 self.ahead.seen(member.name)
             self._services.counters.happened("yunikorn", "let in")
@@ -427,9 +432,10 @@ class Manager:
         self, asker: QueueMember, situation: QueueSituation, victims: Sequence[Sequence[WorkloadKey]], may: rooms.May
     ) -> Iterator[rooms.Way]:
         """Its user and operators are told where no eviction would help."""
-        effort, found = rooms.Effort(), False
+        effort, found, asker.room = rooms.Effort(taken=self._taken(asker)), False, frozenset()
         for way in rooms.ways(situation, victims, may, effort):
-            found, asker.roomless = True, ""
+            found, asker.roomless, asker.room = True, "", effort.nodes
+            asker.room_until = self._services.clock.wall() + ORDERED_SECONDS
             yield way
         why = "the search for nodes with room for it came to its limit" if effort.is_spent else NO_NODE
         if not found and asker.roomless != why:
@@ -437,6 +443,14 @@ class Manager:
             self._services.counters.happened("yunikorn", "no room")
             self._services.log.info(f"{asker.demand.title}: no workload is evicted for it, because {why}")
             self._services.wake(asker.demand.uid)
+
+    def _taken(self, asker: QueueMember) -> frozenset[str]:
+        """Nodes with room for others, for which workloads go, or that were let in just now and have not started."""
+        now = self._services.clock.wall()
+        with self.lock:
+            found = [one for one in self.members.values() if one.room and one is not asker and not one.started]
+        kept = (one.room for one in found if now < one.room_until or self.evictions.has_room(one.demand.uid))
+        return frozenset[str]().union(*kept)
 
     # -- evictions --------------------------------------------------------------------------------------------------
 

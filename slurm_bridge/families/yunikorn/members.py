@@ -83,6 +83,9 @@ class QueueMember:
     looked: float = -math.inf
     #: Why the last attempt to evict others for it found no nodes that would have room for it then.
     roomless: str = ""
+    #: Nodes on which that attempt found room, and until when no other workload counts on it; longer while others go.
+    room: frozenset[str] = frozenset()
+    room_until: float = -math.inf
     #: One that came later and asks for less has started before it.
     passed: bool = False
 

@@ -44,6 +44,9 @@ class Effort:
     left: int = MOST_STEPS
     #: Nodes of ways that hooks refuse.
     refused: set[str] = dataclasses.field(default_factory=set)
+    #: Nodes whose room is another workload's, and after each way those of that way.
+    taken: Nodes = frozenset()
+    nodes: Nodes = frozenset()
 
     @property
     def is_spent(self) -> bool:
@@ -85,6 +88,7 @@ def ways(
                 continue
             if _holds(situation, nodes, (pod for number in way for pod in leaving[number])):
                 found.add(way)
+                effort.nodes = nodes
                 yield way
             else:
                 effort.refused.update(nodes)
@@ -116,7 +120,7 @@ def _search(
     effort: Effort,
 ) -> Iterator[tuple[Way, Nodes]]:
     """Each time without the nodes that were refused meanwhile."""
-    usable = (cleared.nodes & within).difference(situation.avoided)
+    usable = (cleared.nodes & within).difference(situation.avoided, effort.taken)
     from_there = collections.Counter(pod.spec.node_name for pods in leaving for pod in pods)
     crowded = sorted(usable & from_there.keys(), key=lambda name: (-from_there[name], name))[:MOST_NODES]
     roomy = sorted((usable & _roomy(situation.snapshot, situation.ask.workload.lead)).difference(crowded))
