@@ -307,7 +307,7 @@ class Yunikorn:
             return manager.enter(wanted, placed=session.placed)
         same = member.stands_for(wanted)
         # One that had to go, and has no job any more, lines up anew, behind the one that it made room for.
-        went = session.mode is Mode.REAL and not session.placed and manager.evictions.recall(uid) is not None
+        went = session.mode is Mode.REAL and not session.placed and manager.is_over(member)
         if not (same or went) and session.placed and wanted.is_within(member.demand) and manager.recount(wanted):
             # It keeps what it was given: only more than that is asked for again.
             return member

@@ -16,7 +16,7 @@ import dataclasses
 import functools
 import itertools
 import threading
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
 from slurm_bridge.families.shared.inline import InlineBudget
 from slurm_bridge.families.yunikorn import core_requests, restorer, rooms
@@ -38,8 +38,15 @@ from slurm_bridge.families.yunikorn.queues.records import (
 )
 from slurm_bridge.families.yunikorn.restorer import RestoredWorkload
 from slurm_bridge.families.yunikorn.setup import Setup
+from slurm_bridge.hooks.evictions import QueueSituation
 from slurm_bridge.hooks.services import HookServices
 from slurm_bridge.model.names import WorkloadKey
+
+#: A workload that was let in has the nodes for so long that had room for it; it may never start there.
+ROOM_SECONDS = 60.0
+#: Within this time what was found is ordered, or was refused.
+ORDERED_SECONDS = 1.0
+NO_NODE = "no node would have room for it then"
 
 
 class Manager:
@@ -90,8 +97,8 @@ class Manager:
             self.setup = setup
             if not setup.preempts:
                 self.evictions.call_off()
-            for uid in [uid for uid, one in self.members.items() if one.stage is Stage.REFUSED]:
-                self._drop(self.members.pop(uid))
+            for member in [one for one in self.members.values() if one.stage is Stage.REFUSED]:
+                self._undo(member)
             self.engine.send(Update(rm=RM, configuration=setup.document))
             for one in known:
                 if not one.waits and one.demand.uid not in self.members:
@@ -107,14 +114,20 @@ class Manager:
     def enter(self, demand: CoreDemand, *, placed: bool = False) -> QueueMember:
         """Let it wait in its queue; what it was to the core before is over."""
         with self.lock:
-            self.leave(demand.uid)
+            held = self._kept(demand, placed=placed)
+            if held is not None and held.stands_for(demand):
+                return self._restore(held)
             there = self.applications.taking(demand)
             by_queue = self.setup.reads_queues
             apart = there.refusal(demand, by_queue=by_queue) if there is not None and not demand.problem else ""
             if apart or demand.problem:
-                return self._refused(demand, apart or demand.problem, there if apart else None)
+                member = self._refused(demand, apart or demand.problem, there if apart else None)
+                member.placed, member.held = placed, held
+                return member
             member = self._member(demand, there or self.applications.begin(demand))
-            member.placed = placed
+            member.placed, member.held = placed, held
+            if there is not None and there.queue:
+                self._let_go(member)
             self._quiet = demand.uid
             nodes, applications = self.engine.widened(demand.total), self._new(member, core_requests.application)
         self.engine.ask(Update(rm=RM, nodes=nodes, applications=applications, asks=(core_requests.ask(member),)))
@@ -122,6 +135,42 @@ class Manager:
             # What comes of it from now on wakes it; what has come of it already, the pass sees.
             self._quiet = ""
         return member
+
+    def _kept(self, demand: CoreDemand, *, placed: bool) -> QueueMember | None:
+        """What its job, if it has one, stands for goes on counting; all else that it was to the core is over."""
+        member = self.members.get(demand.uid)
+        held = member if member is None or member.stage is Stage.GIVEN else member.held
+        if not placed or member is None or held is None or self.evictions.recall(demand.uid) is not None:
+            self.leave(demand.uid)
+            return None
+        if member is not held:
+            member.held = None
+            self._drop(member)
+        self.applications.close(held.application)
+        return held
+
+    def _let_go(self, member: QueueMember) -> None:
+        """What its job stands for counts no longer."""
+        held, member.held = member.held, None
+        if held is not None:
+            self._drop(held)
+
+    def _undo(self, member: QueueMember) -> None:
+        """It is not what it has become any more, but what its job stands for, where that counts."""
+        held, member.held = member.held, None
+        del self.members[member.demand.uid]
+        self._drop(member)
+        if held is not None:
+            self._restore(held)
+
+    def _restore(self, held: QueueMember) -> QueueMember:
+        self.members[held.demand.uid] = held
+        self.applications.reopen(held.application)
+        return held
+
+    def is_over(self, member: QueueMember) -> bool:
+        """Whether one that has no job any more has had one that still counts."""
+        return member.held is not None or self.evictions.recall(member.demand.uid) is not None
 
     def adopt(self, demand: CoreDemand, *, started: bool) -> QueueMember:
         """It has a job: it counts, in its queue or in the one for those that no queue takes."""
@@ -201,6 +250,7 @@ class Manager:
         with self.lock:
             member = self.members.pop(key, None)
             if member is not None:
+                self._let_go(member)
                 self._drop(member)
 
     def _drop(self, member: QueueMember) -> None:
@@ -223,7 +273,7 @@ class Manager:
     def _try_again(self, application: QueueApplication) -> None:
         """The workloads that were kept apart from it are looked at once more."""
         for uid in self.applications.released(application):
-            self._drop(self.members.pop(uid))
+            self._undo(self.members[uid])
             self._services.wake(uid)
 
     def started(self, key: WorkloadKey) -> None:
@@ -232,10 +282,13 @@ class Manager:
             member = self.members.get(key)
             if member is None:
                 return
-            if member.stage is Stage.ASKED and member.placed:
-                # Its job of before has started while it waited to be let in as what it has become.
-                self.adopt(member.demand, started=True)
-                return
+            if member.stage is not Stage.GIVEN and member.placed:
+                # Its job of before has started while it was not let in as what it has become.
+                if member.held is None:
+                    self.adopt(member.demand, started=True)
+                    return
+                self._undo(member)
+                member = self.members[key]
             self.evictions.served(key)
             if not member.started and member.stage is Stage.GIVEN:
                 member.started = True
@@ -302,6 +355,7 @@ class Manager:
         for member in application.members.values():
             if member.stage is Stage.ASKED:
                 # The pass in which it entered could not say yet what it waits for.
+                self._let_go(member)
                 self._wake(member)
         self._try_again(application)
 
@@ -333,6 +387,7 @@ class Manager:
             self.engine.send(Update(rm=RM, releases=(AllocationRelease(id=allocation.ask.id),)))
         elif member.stage is Stage.ASKED:
             member.stage, member.turn = Stage.GIVEN, next(self._turns)
+            member.room_until = self._services.clock.wall() + ROOM_SECONDS
             if member.placed:
                 self.ahead.seen(member.name)
             self._services.counters.happened("yunikorn", "let in")
@@ -371,19 +426,31 @@ class Manager:
             return None
         names = ([self._by_name.get(one.key) for one in unit] for unit in question.victims)
         victims = [[member.demand.uid for member in unit if member is not None] for unit in names]
-        return self._told(asker, rooms.ways(situation, victims, question.may))
+        return self._told(asker, situation, victims, question.may)
 
-    def _told(self, asker: QueueMember, ways: Iterable[tuple[int, ...]]) -> Iterator[tuple[int, ...]]:
+    def _told(
+        self, asker: QueueMember, situation: QueueSituation, victims: Sequence[Sequence[WorkloadKey]], may: rooms.May
+    ) -> Iterator[rooms.Way]:
         """Its user and operators are told where no eviction would help."""
-        found = False
-        for way in ways:
-            found, asker.roomless = True, False
+        effort, found, asker.room = rooms.Effort(taken=self._taken(asker)), False, frozenset()
+        for way in rooms.ways(situation, victims, may, effort):
+            found, asker.roomless, asker.room = True, "", effort.nodes
+            asker.room_until = self._services.clock.wall() + ORDERED_SECONDS
             yield way
-        if not found and not asker.roomless:
-            asker.roomless = True
+        why = "the search for nodes with room for it came to its limit" if effort.is_spent else NO_NODE
+        if not found and asker.roomless != why:
+            asker.roomless = why
             self._services.counters.happened("yunikorn", "no room")
-            self._services.log.info(f"{asker.demand.title}: no eviction would leave nodes on which it fits")
+            self._services.log.info(f"{asker.demand.title}: no workload is evicted for it, because {why}")
             self._services.wake(asker.demand.uid)
+
+    def _taken(self, asker: QueueMember) -> frozenset[str]:
+        """Nodes with room for others, for which workloads go, or that were let in just now and have not started."""
+        now = self._services.clock.wall()
+        with self.lock:
+            found = [one for one in self.members.values() if one.room and one is not asker and not one.started]
+        kept = (one.room for one in found if now < one.room_until or self.evictions.has_room(one.demand.uid))
+        return frozenset[str]().union(*kept)
 
     # -- evictions --------------------------------------------------------------------------------------------------
 
@@ -410,5 +477,5 @@ class Manager:
         with self.lock:
             member = self.members.get(key)
             if self.evictions.spared(key) and member is not None:
-                one = (core_requests.id_of(member),)
+                one = (core_requests.id_of(member.held or member),)
                 self.engine.send(Update(rm=RM, spared=one) if refused else Update(rm=RM, excused=one))

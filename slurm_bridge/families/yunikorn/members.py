@@ -68,6 +68,8 @@ class QueueMember:
     application: QueueApplication
     #: The application that it names and may not be part of.
     apart_from: QueueApplication | None = None
+    #: What it was let in as before: its job stands for that, which counts until a queue takes what it has become.
+    held: "QueueMember | None" = dataclasses.field(default=None, repr=False)
     #: When the core was first told of it, by the clock of this machine.
     since: float = math.inf
     stage: Stage = Stage.ASKED
@@ -79,8 +81,11 @@ class QueueMember:
     started: bool = False
     #: When it was asked whether any node would take it, by Unix time.
     looked: float = -math.inf
-    #: The last attempt to evict others for it found no nodes that would have room for it then.
-    roomless: bool = False
+    #: Why the last attempt to evict others for it found no nodes that would have room for it then.
+    roomless: str = ""
+    #: Nodes on which that attempt found room, and until when no other workload counts on it; longer while others go.
+    room: frozenset[str] = frozenset()
+    room_until: float = -math.inf
     #: One that came later and asks for less has started before it.
     passed: bool = False
 

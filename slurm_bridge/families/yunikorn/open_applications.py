@@ -60,6 +60,16 @@ class OpenApplications:
         if not application.members:
             self.end(application)
 
+    def close(self, application: QueueApplication) -> None:
+        """Its only workload becomes something else, and may enter another queue as the same application."""
+        key = application.first.identity.key
+        if self._open.get(key) is application and len(application.members) == 1:
+            del self._open[key]
+
+    def reopen(self, application: QueueApplication) -> None:
+        """Its workload is the same again."""
+        self._open.setdefault(application.first.identity.key, application)
+
     def end(self, application: QueueApplication) -> None:
         """It takes no further workloads."""
         self._by_name.pop(application.name, None)

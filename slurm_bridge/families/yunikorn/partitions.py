@@ -98,12 +98,13 @@ class YunikornPartitions:
             hook.restored(theirs[name], views, fresh=fresh)
 
     def _known(self, ask: Ask, snapshot: ClusterSnapshot) -> str:
-        """The partition in which it keeps something: the one that has its nodes, where its job named several."""
+        """The partition in which it keeps something: the one that has its nodes, whatever it asks for by now."""
         names = self._check.asked(ask.request.partition, snapshot)
         on = {pod.spec.node_name for pod in ask.workload.pods if pod.spec.node_name}
         nodes = [facts.slurm for node in on if (facts := snapshot.nodes.get(node)) is not None and facts.slurm]
         there = {name for node in nodes for name in node.partitions}
-        return next((name for name in names if len(names) == 1 or name in there), "")
+        theirs = [name for name in (*names, *self._hooks) if name in there and name in self._hooks]
+        return next(iter(theirs), names[0] if len(names) == 1 else "")
 
     def forget(self, workload: WorkloadKey) -> None:
         """All its pods have nodes, or none of them wants one."""
@@ -191,8 +192,9 @@ class YunikornPartitions:
             hook.conclude(session)
         key, real = ask.workload.root.key, session.mode is Mode.REAL
         home = self._home(ask, session.snapshot)
-        if real and self._carried.where.get(key) not in (None, home):
-            # It asks for another partition now, or for none that has queues.
+        has_job = session.placed and not isinstance(home, str)
+        if real and self._carried.where.get(key) not in (None, home) and not has_job:
+            # It asks for another partition now, or for none that has queues: what its job stands for counts until then.
             self.ended(key)
         if not isinstance(home, str):
             return GO if self._mode == OFF else home

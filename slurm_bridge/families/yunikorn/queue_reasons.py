@@ -23,7 +23,7 @@ def waits(manager: Manager, member: QueueMember, now: float) -> Wait:
             return Wait(reason="QueueTooSmall", message=never, retry_after=SAID_AGAIN, warning=True)
         held = reasons.waits(partition, application, member.demand, manager.setup.where) or _behind(path, manager, now)
         if member.roomless:
-            held = f"{held}; no workload is evicted for this, because no node would have room for it then"
+            held = f"{held}; no workload is evicted for this, because {member.roomless}"
         return Wait(
             reason="QueueWaiting", message=f"in queue {path}: {held}{member.demand.note}", retry_after=SAID_AGAIN
         )

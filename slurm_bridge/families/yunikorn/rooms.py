@@ -4,6 +4,9 @@ cleared   what all hooks would say if every workload that may leave had left: th
 search    node by node the fewest that have to leave; a gang takes one place after the other
 checked   what all hooks would say without just these: what stays may repel a pod by more than amounts
 
+The search has a limit, so that others do not wait for it however many pods come and may leave. Room that is not found
+within that is none.
+
 Kubernetes and Slurm both count. What belongs to others, pods of other schedulers and Slurm's native jobs, stays.
 """
 
@@ -27,15 +30,35 @@ from slurm_bridge.translate import resources
 MOST_NODES = 200
 #: Ways whose nodes hooks refuse, before the search ends.
 MOST_REFUSED = 32
+#: What one search may cost, in victims that are looked at, counted anew on each node for each pod that comes.
+MOST_STEPS = 200_000
 
 Way = tuple[int, ...]
 May = Callable[[Sequence[int]], bool]
 
 
 @dataclasses.dataclass(slots=True)
+class Effort:
+    """What one search may still cost. Others wait for its end: it must not take the longer the more users submit."""
+
+    left: int = MOST_STEPS
+    #: Nodes of ways that hooks refuse.
+    refused: set[str] = dataclasses.field(default_factory=set)
+    #: Nodes whose room is another workload's, and after each way those of that way.
+    taken: Nodes = frozenset()
+    nodes: Nodes = frozenset()
+
+    @property
+    def is_spent(self) -> bool:
+        """What has not been found by now is not looked for."""
+        return self.left <= 0
+
+
+@dataclasses.dataclass(slots=True)
 class _Place:
     """A node: what is left of it, and what each victim would leave there, by the victim's number."""
 
+    effort: Effort
     site: Site
     left: dict[str, Fraction]
     freed: Mapping[int, Amounts]
@@ -50,24 +73,29 @@ class _Offer:
     node: str
 
 
-def ways(situation: QueueSituation, victims: Sequence[Sequence[WorkloadKey]], may: May) -> Iterator[Way]:
+def ways(
+    situation: QueueSituation, victims: Sequence[Sequence[WorkloadKey]], may: May, effort: Effort
+) -> Iterator[Way]:
     """The ways to make room, those for which the fewest pods leave first; victims are named by their numbers."""
     leaving = _near([tuple(pod for key in keys for pod in situation.placed(key)) for keys in victims])
     cleared = situation.answers(hypothetical.without(situation.snapshot, itertools.chain.from_iterable(leaving)))
     if cleared is None:
         return
-    refused, found = set[str](), set[Way]()
+    found = set[Way]()
     for within in cleared.sets:
-        for way, nodes in _search(situation, cleared, within, leaving, may, refused):
+        for way, nodes in _search(situation, cleared, within, leaving, may, effort):
             if way in found:
                 continue
             if _holds(situation, nodes, (pod for number in way for pod in leaving[number])):
                 found.add(way)
+                effort.nodes = nodes
                 yield way
             else:
-                refused.update(nodes)
-            if len(refused) >= MOST_REFUSED:
+                effort.refused.update(nodes)
+            if len(effort.refused) >= MOST_REFUSED:
                 return
+        if effort.is_spent:
+            return
 
 
 def _near(leaving: Sequence[tuple[Pod, ...]]) -> list[tuple[Pod, ...]]:
@@ -89,27 +117,27 @@ def _search(
     within: Nodes,
     leaving: Sequence[Sequence[Pod]],
     may: May,
-    refused: set[str],
+    effort: Effort,
 ) -> Iterator[tuple[Way, Nodes]]:
     """Each time without the nodes that were refused meanwhile."""
-    usable = (cleared.nodes & within).difference(situation.avoided)
+    usable = (cleared.nodes & within).difference(situation.avoided, effort.taken)
     from_there = collections.Counter(pod.spec.node_name for pods in leaving for pod in pods)
     crowded = sorted(usable & from_there.keys(), key=lambda name: (-from_there[name], name))[:MOST_NODES]
     roomy = sorted((usable & _roomy(situation.snapshot, situation.ask.workload.lead)).difference(crowded))
-    places = _places(situation.sites(cleared.request, (*crowded, *roomy[:MOST_NODES])), leaving)
+    places = _places(situation.sites(cleared.request, (*crowded, *roomy[:MOST_NODES])), leaving, effort)
     pods, sizes = situation.ask.workload.pods, [len(pods) for pods in leaving]
     if len(pods) == 1:
         for offer in sorted(_offers(places, pods, (), sizes, may)):
             yield offer.way, frozenset({offer.node})
         return
-    while (found := _together(places, pods, sizes, may, refused)) is not None:
+    while (found := _together(places, pods, sizes, may, effort)) is not None:
         way, nodes = found
         yield way, nodes
-        if not nodes & refused:
+        if not nodes & effort.refused:
             return
 
 
-def _places(sites: Iterable[Site], leaving: Sequence[Sequence[Pod]]) -> list[_Place]:
+def _places(sites: Iterable[Site], leaving: Sequence[Sequence[Pod]], effort: Effort) -> list[_Place]:
     number_of = {pod.uid: number for number, pods in enumerate(leaving) for pod in pods}
     found = []
     for site in sites:
@@ -119,20 +147,22 @@ def _places(sites: Iterable[Site], leaving: Sequence[Sequence[Pod]]) -> list[_Pl
             _add(left, needs, -1)
             if number is not None:
                 _add(freed.setdefault(number, {}), needs, 1)
-        found.append(_Place(site=site, left=left, freed=freed))
+        found.append(_Place(effort=effort, site=site, left=left, freed=freed))
     return found
 
 
 def _together(
-    places: Sequence[_Place], pods: Sequence[Pod], sizes: Sequence[int], may: May, refused: set[str]
+    places: Sequence[_Place], pods: Sequence[Pod], sizes: Sequence[int], may: May, effort: Effort
 ) -> tuple[Way, Nodes] | None:
     """A place for each pod of a gang, the largest first; what one of them takes or frees counts for the next."""
-    open_ = [dataclasses.replace(place, left=dict(place.left)) for place in places if place.site.node not in refused]
+    open_ = [
+        dataclasses.replace(place, left=dict(place.left)) for place in places if place.site.node not in effort.refused
+    ]
     by_node, gone, nodes = {place.site.node: place for place in open_}, list[int](), set[str]()
     coming = sorted(pods, key=_size, reverse=True)
     for count, pod in enumerate(coming):
         best = min(_offers(open_, coming[count:], tuple(gone), sizes, may), default=None)
-        if best is None:
+        if best is None or effort.is_spent:
             return None
         for number in best.way:
             gone.append(number)
@@ -154,6 +184,8 @@ def _offers(
 ) -> Iterator[_Offer]:
     """For the first of the pods that come; that there is room for others, too, makes an offer better."""
     for place in places:
+        if place.effort.is_spent:
+            return
         way = _fewest(place, coming[0], gone, sizes, may)
         if way is not None:
             leave = sum(sizes[number] for number in way)
@@ -175,9 +207,11 @@ def _fewest(place: _Place, pod: Pod, gone: Way, sizes: Sequence[int], may: May) 
     """By the order of victims, or the larger ones first, whichever takes fewer."""
     lacking = {name: amount - place.left.get(name, NOTHING) for name, amount in place.site.needs_of(pod).items()}
     lacking = {name: amount for name, amount in lacking.items() if amount > 0}
+    place.effort.left -= 1
     if not lacking:
         return ()
     help_ = [number for number in sorted(place.freed) if number not in gone]
+    place.effort.left -= len(help_)
     larger = sorted(help_, key=lambda number: (sizes[number], -_share(place.freed[number], lacking)))
     found = [way for order in (help_, larger) if (way := _enough(place, lacking, order, gone, may)) is not None]
     return min(found, key=lambda way: (sum(sizes[number] for number in way), way), default=None)
@@ -204,7 +238,8 @@ def _enough(place: _Place, lacking: Amounts, order: Iterable[int], gone: Way, ma
     return tuple(sorted(taken))
 
 
-def _covers(place: _Place, numbers: Iterable[int], lacking: Amounts) -> bool:
+def _covers(place: _Place, numbers: Sequence[int], lacking: Amounts) -> bool:
+    place.effort.left -= len(numbers)
     freed: dict[str, Fraction] = {}
     for number in numbers:
         _add(freed, place.freed[number], 1)

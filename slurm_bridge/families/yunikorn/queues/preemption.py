@@ -52,6 +52,8 @@ class PartitionPreemption:
         self._next_look = 0.0
         #: When an attempt was made last: in vain for those that are alike, at all for an ask.
         self._tried: dict[Hashable, float] = {}
+        #: Asks for which it was not known yet what would make room: the others come before these.
+        self._put_off: set[AskId] = set()
 
     def follow(self, settings: Settings, lowered: Iterable[Queue], now: float) -> None:
         """It is configured so from now on, and the maxima of these queues were lowered."""
@@ -72,11 +74,13 @@ class PartitionPreemption:
         self._tried = {key: at for key, at in self._tried.items() if now < at + attempts.CHECK_EVERY}
         again = False
         left = MOST_ATTEMPTS
-        for waiting in self._candidates(partition, now):
+        for waiting in self._in_turn(partition, now):
             outcome = self._attempt(partition, waiting, now)
             if isinstance(outcome, AttemptRefused) and outcome.reason is Reason.NOT_YET:
+                # Mostly that is so for all of them: each attempt of this look would be in vain.
+                self._put_off.add(waiting.id)
                 again = True
-                continue
+                break
             self._tried[waiting.id] = now
             if isinstance(outcome, Planned):
                 again = True
@@ -95,14 +99,25 @@ class PartitionPreemption:
         # An ask that got room changes what there is for the next ones: they need not wait.
         self._next_look = now if again else now + LOOK_EVERY
 
-    def _candidates(self, partition: QueuePartition, now: float) -> Iterator[PendingAsk]:
+    def _in_turn(self, partition: QueuePartition, now: float) -> Iterator[PendingAsk]:
+        """All candidates: one of which nothing is known yet for long holds up no other."""
+        yield from self._candidates(partition, now, lambda one: one not in self._put_off)
+        late, self._put_off = self._put_off, set()
+        if late:
+            yield from self._candidates(partition, now, late.__contains__)
+
+    def _candidates(
+        self, partition: QueuePartition, now: float, among: Callable[[AskId], bool]
+    ) -> Iterator[PendingAsk]:
         """Those that an attempt may be made for; what was carried out since the last one counts already."""
-        bound = [one for one in partition.holders.values() if one.ask.required_node]
+        bound = [one for one in partition.holders.values() if one.ask.required_node and among(one.id)]
         for waiting in bound:
             if self._may_try_required(partition, waiting, now):
                 yield waiting
         for leaf in _entitled(partition, partition.root):
             for application, waiting in _first(partition, leaf):
+                if not among(waiting.id):
+                    continue
                 # Nothing but room keeps it from being served.
                 allowed = self._is_allowed(partition, waiting, leaf, now) and _may_start(partition, application, now)
                 room = partition.limits.room(application.name) if allowed and partition.limited else None

@@ -50,7 +50,9 @@ class Visit:
         if waiting.id in partition.flights:
             kept = crowd.keeps_back(partition, waiting, self.leaf.queue, now)
         else:
-            key = (waiting.kind, ask.members, ask.priority, ask.allow_preempt_other, ask.required_node)
+            # No eviction may help an ask for its nodes, and not for its size.
+            alone = waiting.id if waiting.id in partition.vain else None
+            key = (alone, waiting.kind, ask.members, ask.priority, ask.allow_preempt_other, ask.required_node)
             known = self._kept.get(key)
             if known is None:
                 known = self._kept[key] = crowd.keeps_back(partition, waiting, self.leaf.queue, now)

@@ -123,6 +123,24 @@ def test_a_workload_that_asks_for_another_partition_leaves_the_queues_of_the_fir
     assert (queues.used("debug"), queues.used("batch"), queues.of("debug")["waiting"]) == (2_000, 1_000, [])
 
 
+@pytest.mark.parametrize("edited", ["nowhere", "batch", "batch,nowhere"])
+def test_after_a_restart_what_runs_counts_where_its_nodes_are(bridge: Bridge, edited: str) -> None:
+    """Its annotation may say something else by then; no neighbour gets beyond the maximum, nor less than it."""
+    queues = both(bridge)
+    queues.to("mine", "debug", cpu="2")
+    bridge.run(3)
+    bridge.annotate("mine", partition=edited)
+    bridge.run(3)
+    bridge.start()
+    queues = both(bridge)
+    bridge.run(3)
+    assert (queues.used("debug"), queues.used("batch")) == (2_000, 0)
+    queues.to("next", "debug", cpu="2")
+    queues.to("other", "batch", cpu="2")
+    bridge.run(5)
+    assert queues.running("mine", "next", "other") == ["mine", "other"]
+
+
 def test_a_restart_and_a_reload_keep_each_workload_in_its_partition(bridge: Bridge) -> None:
     """What runs counts where it was let in; what waits goes on waiting there."""
     queues = both(bridge)

@@ -99,7 +99,9 @@ def found(situation: Imagined, *names: str, kept: Iterable[str] = ()) -> list[se
     def may(numbers: Sequence[int]) -> bool:
         return kept.isdisjoint(names[number] for number in numbers)
 
-    every: Iterator[tuple[int, ...]] = rooms.ways(situation, [[WorkloadKey(name)] for name in names], may)
+    every: Iterator[tuple[int, ...]] = rooms.ways(
+        situation, [[WorkloadKey(name)] for name in names], may, rooms.Effort()
+    )
     return [{names[number] for number in way} for way in itertools.islice(every, 20)]
 
 
@@ -156,6 +158,24 @@ def test_pods_that_leave_with_a_victim_count() -> None:
     """A gang on two nodes costs two pods, though one would do."""
     layout = {"n1": {"gang": 4}, "n2": {"gang": 4}, "n3": {"single": 4}}
     assert found(Imagined(ask=asks(4), layout=layout, has=FOUR), "gang", "single") == [{"single"}, {"gang"}]
+
+
+def packed(nodes: int, victims: int) -> Imagined:
+    """A gang of forty pods comes; from each node so many may leave."""
+    layout = {f"n{node}": {f"v{node}-{number}": 1 for number in range(victims)} for node in range(nodes)}
+    return Imagined(ask=asks(*[2] * 40), layout=layout, has=dict.fromkeys(layout, victims))
+
+
+def test_a_search_ends_at_its_limit_and_has_found_nothing_then() -> None:
+    """Its cost is bounded, whatever may leave; a neighbour's search begins anew, and finds room."""
+    situation, looks = packed(nodes=20, victims=10), itertools.count()
+    names = [[WorkloadKey(name)] for here in situation.layout.values() for name in here]
+    short, enough = rooms.Effort(left=1_000), rooms.Effort()
+    assert not list(rooms.ways(situation, names, lambda _: next(looks) >= 0, short))
+    assert short.is_spent
+    assert next(looks) < 1_000
+    assert next(rooms.ways(situation, names, lambda _: True, enough))
+    assert not enough.is_spent
 
 
 def test_without_victims_on_any_node_there_is_no_way() -> None:
