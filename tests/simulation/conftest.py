@@ -25,8 +25,8 @@ SHARES = {
     "matrix_seed": 300,
 }
 
-#: Its seeds begin at 1 in every run of the whole simulation: about one in six of the others finds a workload that starts
-#: too late, in most of them one whose job has several components. `make storms`, or `--only-seeded`, takes others.
+#: Its seeds begin at 1 in every run of the whole simulation: about one in six others finds a workload that starts too
+#: late, in most of them one whose job has several components. `make storms`, or `--only-seeded`, takes other seeds.
 KNOWN_SEEDS = "matrix_seed"
 
 
