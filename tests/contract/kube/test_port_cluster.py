@@ -1,6 +1,8 @@
 """Every verb of ports.Cluster, as our adapter speaks it, against whatever server the harness gives."""
 
 import concurrent.futures
+import contextlib
+import os
 import queue
 import random
 import secrets
@@ -11,6 +13,7 @@ from typing import Self
 import msgspec
 import pytest
 
+from localcluster.config import Config
 from slurm_bridge import errors, ports
 from slurm_bridge.informers.informer import Informer
 from slurm_bridge.informers.reflector import ReflectorSubject
@@ -22,6 +25,7 @@ from slurm_bridge.model.pod import Pod
 from slurm_bridge.runtime.clock import SystemClock
 from slurm_bridge.workloads import kind_table
 from tests import wait
+from tests.e2e import support_kai, support_servers
 
 NOBODY = "nobody"
 OTHER_UID = "00000000-0000-0000-0000-000000000000"
@@ -83,7 +87,18 @@ def another(item: Lease | Pod) -> Lease | Pod:
     return msgspec.structs.replace(item, metadata=msgspec.structs.replace(item.metadata, uid=OTHER_UID))
 
 
+@pytest.fixture
+def defined(server_kind: str, kind: kinds.Kind) -> Iterator[None]:
+    """The kind is served: the local cluster has all but KAI's PodGroup, which is there for this case."""
+    with contextlib.ExitStack() as stack:
+        if server_kind == "real" and kind.group == support_kai.GROUP:
+            kube = stack.enter_context(contextlib.closing(support_servers.Kubernetes(Config.resolve(os.environ))))
+            stack.enter_context(support_kai.defined(kube))
+        yield
+
+
 class TestServed:
+    @pytest.mark.usefixtures("defined")
     @pytest.mark.parametrize("kind", kind_table.RESOURCES, ids=lambda kind: f"{kind.plural}.{kind.group or 'core'}")
     def test_every_kind(self, cluster: client.KubeClient, kind: kinds.Kind) -> None:
         """Each kind of the table is served in a version that we speak, and can be listed."""
