@@ -126,11 +126,9 @@ def _place(
         # Slurm gives the job whole nodes, because of what was asked for or of its partition.
         partition = read.view.partition if read.view is not None else ""
         exclusive = any(one.exclusive for one in snapshot.partitions if one.name == partition)
-        problem = checks.problem(
-            ctx, desired.workload, spots, snapshot, whole=desired.translated.request.exclusive or exclusive
-        )
+        key, whole = desired.workload.root.key, desired.translated.request.exclusive or exclusive
+        problem = claims.unread(ctx, key, spots) or checks.problem(ctx, desired.workload, spots, snapshot, whole=whole)
         if problem is None:
-            key = desired.workload.root.key
             claimed = ctx.states.of(key).claimed
             for spot in spots:
                 if not ctx.keeper.holds(spot.pod.uid, spot.node.name):

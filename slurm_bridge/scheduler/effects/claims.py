@@ -7,6 +7,7 @@ from loguru import logger
 
 from slurm_bridge import errors
 from slurm_bridge.cluster.rules import attachments
+from slurm_bridge.cluster.rules.attachments import ClaimKey
 from slurm_bridge.model import kinds
 from slurm_bridge.model.names import JobId, WorkloadKey
 from slurm_bridge.model.placeholder import Placeholder
@@ -45,6 +46,22 @@ def settle(
         return _wait(ctx, found)
     ctx.claim_waiters.drop(key)
     return found.misfit
+
+
+def unread(ctx: SchedulerContext, key: WorkloadKey, spots: tuple[Spot, ...]) -> ClaimsPending | None:
+    """Claims whose volume is not known yet. Two watches tell of them, and what is not known is not missing."""
+    storage, waiting = ctx.config.chain.storage, dict[ClaimKey, str]()
+    if storage is None:
+        return None
+    for name, node in ((name, spot.node.name) for spot in spots for name in attachments.claims(spot.pod)):
+        claim = storage.claim(*name)
+        named = claim.spec.volume_name if claim is not None and claim.status.phase != "Lost" else None
+        if named and storage.volume(named) is None:
+            ctx.claim_waiters.add("/".join(name), key)
+            waiting[name] = node
+    found = ClaimsFound(waiting=waiting)
+    # A volume that was read meanwhile has woken no waiter: one more look is due in any case.
+    return _pending(ctx, found, found.message, LOOK_AGAIN) if waiting else None
 
 
 def undo(ctx: SchedulerContext, pods: Iterable[Pod], read: Placeholder) -> None:

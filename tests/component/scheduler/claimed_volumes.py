@@ -91,10 +91,14 @@ class Storage:
         """Somebody changes the claim `data` in a way that means nothing."""
         self.kube.merge(kinds.PERSISTENTVOLUMECLAIMS, (NAMESPACE, "data"), {"metadata": {"labels": {"touched": value}}})
 
-    def bind(self, name: str, volume: str) -> None:
-        """What the volume controller does in the end."""
+    def name(self, name: str, volume: str) -> None:
+        """The claim says that it is bound to a volume, whether that is there or not."""
         self.kube.merge(kinds.PERSISTENTVOLUMECLAIMS, (NAMESPACE, name), {"spec": {"volumeName": volume}})
         self._phase(kinds.PERSISTENTVOLUMECLAIMS, (NAMESPACE, name), "Bound")
+
+    def bind(self, name: str, volume: str) -> None:
+        """What the volume controller does in the end."""
+        self.name(name, volume)
         self._phase(kinds.PERSISTENTVOLUMES, ("", volume), "Bound")
 
     def step(self) -> None:

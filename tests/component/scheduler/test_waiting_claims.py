@@ -14,7 +14,7 @@ from slurm_bridge.model.storage import BOUND_BY_CONTROLLER
 from slurm_bridge.model.verdict import Wait
 from slurm_bridge.model.workload import Workload
 from slurm_bridge.sim import faults
-from tests.component.scheduler.claimed_volumes import HOOKS, LOCAL, Storage, on, using
+from tests.component.scheduler.claimed_volumes import HOOKS, LOCAL, MADE, Storage, on, using
 from tests.component.scheduler.gang_scenes import gang, job_of, member
 from tests.component.scheduler.whole_core import Bridge
 from tests.simulation.world import NAMESPACE
@@ -89,6 +89,24 @@ def test_a_bound_claim_wakes_its_pod_at_once(bridge: Bridge, storage: Storage) -
     storage.step()
     bridge.settle()
     assert bridge.node_of("a") == storage.selected()
+
+
+def test_a_claim_that_is_heard_of_before_its_volume_costs_no_job(bridge: Bridge, storage: Storage) -> None:
+    """Two watches tell of them in any order: a volume that is not known yet is waited for."""
+    storage.claim()
+    storage.answers = False
+    bridge.pod("a", spec=using("data"))
+    storage.until(storage.selected)
+    job, node = bridge.job("a").job_id, storage.selected()
+    storage.name("data", "made")
+    bridge.run(20)
+    assert bridge.node_of("a") == ""
+    assert bridge.condition("a")[0] == "WaitsForVolumes"
+    storage.volume("made", node, of=MADE)
+    storage.bind("data", "made")
+    storage.until(lambda: bridge.node_of("a"))
+    assert bridge.node_of("a") == node
+    assert bridge.job("a").job_id == job
 
 
 def test_a_node_that_the_provisioner_gives_up_is_given_back(bridge: Bridge, storage: Storage) -> None:
