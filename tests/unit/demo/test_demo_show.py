@@ -54,12 +54,20 @@ def test_gangs_are_seen_with_one_job_for_all_their_pods() -> None:
     watched = Watcher()
     ended = show.play(dataclasses.replace(SMALL, pods=20), watched, threading.Event())
     assert ended.good, str(ended)
-    for start in ("gang-", "job-gang-", "band-", "podgroup-", "coscheduling-podgroup-", "generic-group-"):
+    for start in (
+        "gang-",
+        "job-gang-",
+        "band-",
+        "podgroup-",
+        "coscheduling-podgroup-",
+        "kai-podgroup-",
+        "generic-group-",
+    ):
         rows = [row for row in ended.last.rows if row.name.startswith(start)]
         assert len({row.job_id for row in rows}) == 1, start
         assert {row.members for row in rows} == {len(rows)}, start
     assert all(row.job_id for row in ended.last.rows)
-    assert "placed together, by 9 jobs" in str(ended)
+    assert "placed together, by 10 jobs" in str(ended)
 
 
 @pytest.mark.thorough
