@@ -17,6 +17,10 @@ from slurm_bridge.workloads.kind_table import WATCHED
 #: So often in a row a node is avoided for a short time only.
 MOST_SHORT = 2
 
+#: A node that goes on being no good is avoided for longer each time, up to so many times as long: of two such nodes one
+#: would else be tried again and again while the other one is avoided, and no third node ever.
+MOST_LONGER = 8
+
 
 def _always(_node: NodeFacts | None) -> bool:
     """The reason has nothing to do with what can be seen of the node."""
@@ -52,7 +56,8 @@ class Avoided:
             times = 1 + (before.times if before is not None and now < before.until + self.seconds else 0)
             if seconds is None or times > MOST_SHORT:
                 holds, seconds = holds if seconds is None else _always, self.seconds
-            bad = Bad(why, now + min(seconds, self.seconds), holds, times)
+            longer = min(max(times - MOST_SHORT, 1), MOST_LONGER)
+            bad = Bad(why, now + min(seconds, self.seconds) * longer, holds, times)
             if before is not None and before.holds is _always and before.until > bad.until:
                 bad = before
             known.nodes = {name: one for name, one in known.nodes.items() if now < one.until + self.seconds}

@@ -208,7 +208,8 @@ daemon."""
     """How often in a row nodes may refuse a pod before its next try waits for the longest pause."""
     avoid_seconds: Seconds = 300.0
     """How long a node that could not run a pod is excluded for that pod and for pods that replace it. A reason that \
-can be seen of the node, such as a cordon or too little room, counts no longer than that."""
+can be seen of the node, such as a cordon or too little room, counts no longer than that. A node that fails more than \
+three times in a row is excluded for longer, up to eight times as long."""
     backoff_first_seconds: Seconds = 1.0
     """The first pause after a failure."""
     backoff_most_seconds: Annotated[Seconds, kinds.above("backoff_first_seconds")] = 300.0

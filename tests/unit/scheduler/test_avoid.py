@@ -44,6 +44,14 @@ def test_a_node_that_is_denied_again_and_again_is_avoided_for_long() -> None:
     assert whys(avoided, ("u",), 1331.0) == {}
 
 
+def test_of_two_nodes_that_are_no_good_in_turn_both_are_avoided_in_the_end() -> None:
+    """The tries are further apart than a node is avoided: a third node would never be tried."""
+    avoided = Avoided(WorkloadStore(), seconds=60)
+    for number in range(8):
+        avoided.add("u", f"n{number % 2}", "full", 40.0 * number)
+    assert set(whys(avoided, ("u",), 355.0)) == {"n0", "n1"}
+
+
 def test_a_kubelet_that_refused_a_pod_counts_for_longer_than_a_hook() -> None:
     """What is known for longer is not forgotten for a reason that is gone soon."""
     avoided = Avoided(WorkloadStore(), seconds=600)
