@@ -3,14 +3,16 @@
 import dataclasses
 import re
 from collections.abc import Callable
-from typing import Final
+from typing import Any, Final
 
 from slurm_bridge.model import names
+from slurm_bridge.model.kinds import Kind
 from slurm_bridge.model.pod import Pod
 from slurm_bridge.model.verdict import Wait
 from slurm_bridge.model.workload import Deadline, Gang, MemberLost, Root, Source, Workload
 from slurm_bridge.workloads import voices
 from slurm_bridge.workloads.given import Given, Members
+from slurm_bridge.workloads.known import Known
 
 INCOMPLETE: Final = "GangIncomplete"
 MISSING: Final = "GroupMissing"
@@ -109,6 +111,17 @@ def _incomplete(plan: GangPlan, there: int) -> Wait:
     are = "is" if there == 1 else "are"
     message = f"{there} of {plan.minimum} pods of {plan.called} {are} there"
     return Wait(reason=INCOMPLETE, message=message, retry_after=plan.retry_after)
+
+
+def named(kind: Kind[Any], name: str, pod: Pod, known: Known) -> Root | None:
+    """The group that a pod names, whether or not it exists; None where it names none, or the server has none."""
+    namespace = pod.metadata.namespace
+    if not name or not known.served(kind):
+        return None
+    group = known.find(kind, namespace, name)
+    # Several kinds have this name; all of them may be in one cluster.
+    uid = group.uid if group is not None else f"{kind.kind}.{kind.group}:{namespace}/{name}"
+    return Root(kind=kind.kind, namespace=namespace, name=name, uid=uid)
 
 
 def missing(root: Root) -> Wait:

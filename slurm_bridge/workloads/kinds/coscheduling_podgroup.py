@@ -26,13 +26,7 @@ def handles(pod: Pod) -> tuple[str, ...]:
 
 def claim(pod: Pod, known: Known, _options: Options) -> Root | None:
     """A pod with the label, whether or not the PodGroup exists."""
-    kind, name, namespace = kinds.COSCHEDULING_PODGROUPS, _name(pod), pod.metadata.namespace
-    if not name or not known.served(kind):
-        return None
-    group = known.find(kind, namespace, name)
-    # The built-in kind has the same name; both may be in one cluster.
-    uid = group.uid if group is not None else f"{kind.kind}.{kind.group}:{namespace}/{name}"
-    return Root(kind=kind.kind, namespace=namespace, name=name, uid=uid)
+    return gangs.named(kinds.COSCHEDULING_PODGROUPS, _name(pod), pod, known)
 
 
 def gather(root: Root, members: Members, given: Given) -> Workload | Wait:

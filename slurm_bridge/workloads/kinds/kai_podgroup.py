@@ -94,13 +94,7 @@ def handles(pod: Pod) -> tuple[str, ...]:
 
 def claim(pod: Pod, known: Known, _options: Options) -> Root | None:
     """A pod with the annotation, whether or not the PodGroup exists."""
-    name, namespace = _name(pod), pod.metadata.namespace
-    if not name or not known.served(PODGROUPS):
-        return None
-    group = known.find(PODGROUPS, namespace, name)
-    # Other kinds have the same name; all of them may be in one cluster.
-    uid = group.uid if group is not None else f"{PODGROUPS.kind}.{PODGROUPS.group}:{namespace}/{name}"
-    return Root(kind=PODGROUPS.kind, namespace=namespace, name=name, uid=uid)
+    return gangs.named(PODGROUPS, _name(pod), pod, known)
 
 
 def gather(root: Root, members: Members, given: Given) -> Workload | Wait:
