@@ -1,6 +1,6 @@
 """Claims of pods that Slurm has given nodes to: a node is selected for them, or a volume kept, until all are bound."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from typing import Final
 
 from loguru import logger
@@ -35,12 +35,8 @@ def settle(
     A change of one of the claims wakes the workload. A restart finds on the claims what was written.
     """
     storage = ctx.config.chain.storage
-    used = {name for spot in spots for name in attachments.claims(spot.pod)}
-    if storage is None or not used:
+    if storage is None or not _awaited(ctx, key, spots):
         return None
-    for name in used:
-        # Before the look: a claim that changes meanwhile wakes the workload.
-        ctx.claim_waiters.add("/".join(name), key)
     found = claims.look(spots, storage, ctx.keeper.snapshot().columns, _chooser(ctx, read))
     if found.misfit is None and found.waiting:
         return _wait(ctx, found)
@@ -53,15 +49,21 @@ def unread(ctx: SchedulerContext, key: WorkloadKey, spots: tuple[Spot, ...]) -> 
     storage, waiting = ctx.config.chain.storage, dict[ClaimKey, str]()
     if storage is None:
         return None
-    for name, node in ((name, spot.node.name) for spot in spots for name in attachments.claims(spot.pod)):
+    for name, node in _awaited(ctx, key, spots).items():
         claim = storage.claim(*name)
         named = claim.spec.volume_name if claim is not None and claim.status.phase != "Lost" else None
         if named and storage.volume(named) is None:
-            ctx.claim_waiters.add("/".join(name), key)
             waiting[name] = node
     found = ClaimsFound(waiting=waiting)
-    # A volume that was read meanwhile has woken no waiter: one more look is due in any case.
-    return _pending(ctx, found, found.message, LOOK_AGAIN) if waiting else None
+    return _pending(ctx, found, found.message, None) if waiting else None
+
+
+def _awaited(ctx: SchedulerContext, key: WorkloadKey, spots: tuple[Spot, ...]) -> Mapping[ClaimKey, str]:
+    """The claims of these pods with the nodes of these; before the look, so that what changes meanwhile wakes them."""
+    used = {name: spot.node.name for spot in spots for name in attachments.claims(spot.pod)}
+    for name in used:
+        ctx.claim_waiters.add("/".join(name), key)
+    return used
 
 
 def undo(ctx: SchedulerContext, pods: Iterable[Pod], read: Placeholder) -> None:
