@@ -178,16 +178,18 @@ class Manager:
             self.leave(demand.uid)
             member = self._member(demand, self._restored(demand))
             self._in_slurm(member, started=started)
-            self.engine.send(
-                Update(
-                    rm=RM,
-                    nodes=self.engine.widened(demand.total),
-                    applications=self._new(member, core_requests.forced),
-                    standing=(core_requests.standing(member),),
-                    started=(core_requests.id_of(member),) if started else (),
-                )
-            )
+            counted = self._counted(member)
+            self.engine.send(dataclasses.replace(counted, applications=self._new(member, core_requests.forced)))
             return member
+
+    def _counted(self, member: QueueMember) -> Update:
+        """It counts as what it stands for, whatever the limits."""
+        return Update(
+            rm=RM,
+            nodes=self.engine.widened(member.demand.total),
+            standing=(core_requests.standing(member),),
+            started=(core_requests.id_of(member),) if member.started else (),
+        )
 
     def recount(self, demand: CoreDemand) -> bool:
         """Whether one that was let in counts as so much from now on, whatever the limits.
@@ -207,15 +209,7 @@ class Manager:
             member.demand, member.name = demand, self.applications.ask_name(demand)
             self._by_name[member.name] = member.application.members[member.name] = member
             self.ahead.rename(before.key, member.name)
-            self.engine.send(
-                Update(
-                    rm=RM,
-                    nodes=self.engine.widened(demand.total),
-                    standing=(core_requests.standing(member),),
-                    started=(core_requests.id_of(member),) if member.started else (),
-                    releases=(AllocationRelease(id=before),),
-                )
-            )
+            self.engine.send(dataclasses.replace(self._counted(member), releases=(AllocationRelease(id=before),)))
             return True
 
     def _restored(self, demand: CoreDemand) -> QueueApplication:
