@@ -16,10 +16,10 @@ import dataclasses
 import functools
 import itertools
 import threading
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping
 
 from slurm_bridge.families.shared.inline import InlineBudget
-from slurm_bridge.families.yunikorn import core_requests, restorer, rooms
+from slurm_bridge.families.yunikorn import core_requests, restorer
 from slurm_bridge.families.yunikorn.demands import CoreDemand
 from slurm_bridge.families.yunikorn.engine import RM, Engine
 from slurm_bridge.families.yunikorn.evictions import Evictions
@@ -31,22 +31,17 @@ from slurm_bridge.families.yunikorn.queues.records import (
     AllocationRelease,
     FitQuestion,
     News,
-    RoomQuestion,
     Thing,
     Update,
-    Ways,
 )
 from slurm_bridge.families.yunikorn.restorer import RestoredWorkload
+from slurm_bridge.families.yunikorn.room_answers import RoomAnswers
 from slurm_bridge.families.yunikorn.setup import Setup
-from slurm_bridge.hooks.evictions import QueueSituation
 from slurm_bridge.hooks.services import HookServices
 from slurm_bridge.model.names import WorkloadKey
 
 #: A workload that was let in has the nodes for so long that had room for it; it may never start there.
 ROOM_SECONDS = 60.0
-#: Within this time what was found is ordered, or was refused.
-ORDERED_SECONDS = 1.0
-NO_NODE = "no node would have room for it then"
 
 
 class Manager:
@@ -62,6 +57,7 @@ class Manager:
         self.evictions = Evictions(self.lock)
         self.applications = OpenApplications()
         self._by_name: dict[str, QueueMember] = {}
+        self._rooms = RoomAnswers(services, self.engine, self.evictions, self.members, self._by_name, self.lock)
         self._turns = itertools.count(1)
         self._woken: list[WorkloadKey] = []
         self._quiet = ""
@@ -82,7 +78,7 @@ class Manager:
                 self._order(eviction)
             for one, member in restorer.askers(pairs, update):
                 self.evictions.add(member, one.room_made_by, self._services.clock.wall())
-            rooms = self._rooms if self._services.situation is not None else None
+            rooms = self._rooms.answer if self._services.situation is not None else None
             self.engine.begin(self.setup.document, self, update, rooms)
 
     def _in_slurm(self, member: QueueMember, *, started: bool) -> None:
@@ -409,42 +405,6 @@ class Manager:
             if self.ahead.enter(name, now, 0 if awaited else most):
                 return ""
             return f"{most} are ahead"
-
-    def _rooms(self, question: RoomQuestion) -> Ways:
-        """Which workloads would have to leave so that nodes have room for it."""
-        asker, situation_of = self._by_name.get(question.ask.key), self._services.situation
-        if asker is None or situation_of is None or not self.engine.may_take_time:
-            return None
-        situation = situation_of(asker.demand.uid)
-        if situation is None:
-            return None
-        names = ([self._by_name.get(one.key) for one in unit] for unit in question.victims)
-        victims = [[member.demand.uid for member in unit if member is not None] for unit in names]
-        return self._told(asker, situation, victims, question.may)
-
-    def _told(
-        self, asker: QueueMember, situation: QueueSituation, victims: Sequence[Sequence[WorkloadKey]], may: rooms.May
-    ) -> Iterator[rooms.Way]:
-        """Its user and operators are told where no eviction would help."""
-        effort, found, asker.room = rooms.Effort(taken=self._taken(asker)), False, frozenset()
-        for way in rooms.ways(situation, victims, may, effort):
-            found, asker.roomless, asker.room = True, "", effort.nodes
-            asker.room_until = self._services.clock.wall() + ORDERED_SECONDS
-            yield way
-        why = "the search for nodes with room for it came to its limit" if effort.is_spent else NO_NODE
-        if not found and asker.roomless != why:
-            asker.roomless = why
-            self._services.counters.happened("yunikorn", "no room")
-            self._services.log.info(f"{asker.demand.title}: no workload is evicted for it, because {why}")
-            self._services.wake(asker.demand.uid)
-
-    def _taken(self, asker: QueueMember) -> frozenset[str]:
-        """Nodes with room for others, for which workloads go, or that were let in just now and have not started."""
-        now = self._services.clock.wall()
-        with self.lock:
-            found = [one for one in self.members.values() if one.room and one is not asker and not one.started]
-        kept = (one.room for one in found if now < one.room_until or self.evictions.has_room(one.demand.uid))
-        return frozenset[str]().union(*kept)
 
     # -- evictions --------------------------------------------------------------------------------------------------
 
