@@ -81,8 +81,11 @@ def played(request: pytest.FixtureRequest, world: World, farm: Farm) -> Played:
     """What came of all workloads with this chain."""
     chain: tuple[str, ...] = request.param
     support_families.change(world, [FAMILIES[name] for name in chain])
-    with workloads(world, farm, chain, "full") as full, workloads(world, farm, chain, "no", {DISK: "none"}) as nowhere:
+    with contextlib.ExitStack() as there:
+        # The native jobs come first: a pod that is quicker would keep its node from them for ever.
         with support_families.taken(world.slurm, farm, *farm.nodes, cpus=CPUS):
+            full = there.enter_context(workloads(world, farm, chain, "full"))
+            nowhere = there.enter_context(workloads(world, farm, chain, "no", {DISK: "none"}))
             waiting = awaited(world, full, explained)
         bound = {f"full {shape}": pods for shape, pods in awaited(world, full, support_world.is_bound).items()}
         said = awaited(world, nowhere, explained)
