@@ -128,7 +128,7 @@ class Chain:
                 if hook.can.parts is not None and (found := hook.can.parts.parts_of(workload)):
                     return found
             except Exception as error:  # noqa: BLE001 - a defect of one hook must not stop the workload
-                text = f"hook {hook.name} told no parts of {workload.root}: {type(error).__name__}: {error}"
+                text = f"hook {hook.name}: parts_of failed for {workload.root}: {type(error).__name__}: {error}"
                 self._layers.own_log.warning(text)
         return {}
 

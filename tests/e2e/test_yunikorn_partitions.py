@@ -135,7 +135,7 @@ def test_a_pod_for_both_partitions_is_refused(world: World, farms: tuple[Farm, F
     wanted = [one.partition for one in farms]
     words = (
         f"asks for the Slurm partitions {', '.join(wanted)}, and a workload is in the queues of one: "
-        f"name one of {', '.join(sorted(wanted))} in the annotation partition"
+        f"name one of {', '.join(sorted(wanted))} in the annotation slurmjob.slinky.slurm.net/partition"
     )
     with pods(world, pod(world, "torn", "root.b", **{PARTITION: ",".join(wanted)})) as (torn,):
         world.await_pod("torn", words, says("QueueRejected", words), SECONDS)

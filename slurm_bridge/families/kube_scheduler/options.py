@@ -245,14 +245,16 @@ class KubeSchedulerOptions(ProfileOptions, frozen=True, extra="forbid", use_attr
             return given
         said = plugins.options(given["configuration"])
         if twice := sorted(said.keys() & given.keys()):
-            raise ValueError(f"{', '.join(twice)}: follow from configuration; leave them out, or configuration")
+            raise ValueError(
+                f"{', '.join(twice)}: cannot be given together with configuration, which sets it: leave out one of them"
+            )
         return {**given, **said}
 
     @pydantic.model_validator(mode="after")
     def _different(self) -> Self:
         names = [one.scheduler_name for one in self.profiles]
         if twice := sorted({name for name in names if names.count(name) > 1}):
-            raise ValueError(f"profiles: scheduler_name {', '.join(twice)} stands twice")
+            raise ValueError(f"profiles: scheduler_name {', '.join(twice)} is given twice")
         return self
 
     def of(self, profile: ProfileOptions) -> "KubeSchedulerOptions":

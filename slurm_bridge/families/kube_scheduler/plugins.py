@@ -163,7 +163,7 @@ def _arguments(place: str, configs: Sequence[PluginConfig]) -> Mapping[type[Plug
     for number, one in enumerate(configs):
         model = ARGS.get(one.name)
         if model in found:
-            raise BadDocument(f"{place}.{number}: {one.name} stands twice")
+            raise BadDocument(f"{place}.{number}: {one.name} is given twice")
         if model is not None:
             found[model] = _checked(model, one.args, f"{place}.{number}.args")
         elif not any(one.name == default.name for default in DEFAULTS):

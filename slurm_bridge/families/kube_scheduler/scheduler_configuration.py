@@ -221,7 +221,7 @@ class SchedulerConfiguration(DocumentPart, frozen=True):
         if len(names) > 1 and not all(names):
             raise ValueError("profiles: with several, each needs a schedulerName")
         if twice := sorted({name for name in names if names.count(name) > 1}):
-            raise ValueError(f"profiles: schedulerName {', '.join(twice)} stands twice")
+            raise ValueError(f"profiles: schedulerName {', '.join(twice)} is given twice")
         return self
 
 

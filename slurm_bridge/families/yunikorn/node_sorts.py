@@ -33,7 +33,7 @@ def load(wanted: Iterable[str]) -> Mapping[str, NodeOrder]:
 def _load(name: str) -> NodeOrder:
     where, offered = f"node_sorts: {name}", packages.offered(GROUP)
     if name in tuple(NodePolicy):
-        raise BadConfiguration(f"{where}: is built in, and needs not be named")
+        raise BadConfiguration(f"{where}: is built in: remove it from node_sorts")
     if name not in offered:
         there = ", ".join(sorted(offered)) or "none"
         raise BadConfiguration(f"{where}: is not installed (entry point group {GROUP}); installed are {there}")
@@ -44,7 +44,9 @@ def _load(name: str) -> NodeOrder:
     try:
         inspect.signature(found).bind({}, {})
     except (TypeError, ValueError) as error:
-        raise BadConfiguration(f"{where}: is no function of (capacity, allocated) ({error})") from error
+        raise BadConfiguration(
+            f"{where}: cannot be called with two arguments, (capacity, allocated) ({error})"
+        ) from error
     order: NodeOrder = found
     return order
 

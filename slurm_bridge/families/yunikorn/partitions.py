@@ -22,6 +22,7 @@ from slurm_bridge.hooks.evictions import Clearance, Recall
 from slurm_bridge.hooks.lifecycle import ActiveUsage
 from slurm_bridge.hooks.needs import Need, View
 from slurm_bridge.hooks.services import CarriedState, HookServices
+from slurm_bridge.model import names as keys
 from slurm_bridge.model import texts
 from slurm_bridge.model.names import WorkloadKey
 from slurm_bridge.model.slurmnode import Partition
@@ -31,6 +32,7 @@ from slurm_bridge.model.workload import Workload
 _LOOK_AGAIN = 120.0
 _NO_SCORES = Scores(nodes={})
 _NO_FIELDS = Fields()
+_ANNOTATION = f"annotation {keys.JOB_PREFIX}partition"
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -256,11 +258,11 @@ class YunikornPartitions:
         if len(names) > 1:
             return (
                 f"asks for the Slurm partitions {texts.listed(names)}, and a workload is in the queues of one: "
-                f"name one of {there} in the annotation partition"
+                f"name one of {there} in the {_ANNOTATION}"
             )
         if names:
             return f"Slurm partition {names[0]} has no queues: partitions with queues are {there}"
-        return f"names no Slurm partition, and Slurm has no default: name one of {there} in the annotation partition"
+        return f"names no Slurm partition, and Slurm has no default: name one of {there} in the {_ANNOTATION}"
 
     def _tell(self, snapshot: ClusterSnapshot) -> None:
         """Log what is wrong between the queues and Slurm's partitions, when it is something else than before."""

@@ -70,7 +70,7 @@ def _full(queue: Queue, total: Mapping[str, int]) -> str:
 
 
 def _full_cluster(partition: CommittedPartition, leaf: Queue, demand: CoreDemand, where: str) -> str:
-    """No queue holds it: it waits until what it is guaranteed becomes free."""
+    """No queue holds it: it waits until what is guaranteed to its queue becomes free."""
     size, used, total = partition.size, partition.root.allocated, demand.total
     short = crowded.missing(size, used, total)
     if not size or not short or not demand.preempts or not crowded.is_owed(Balance(leaf), leaf, total, short):
@@ -79,7 +79,7 @@ def _full_cluster(partition: CommittedPartition, leaf: Queue, demand: CoreDemand
     whose = next(queue for queue in leaf.lineage if kind in (queue.guaranteed or ()))
     return (
         f"{where} is full ({said(kind, used.get(kind, 0))} of {said(kind, size[kind])} {kind} are given out): "
-        f"room is made for what {whose.path} is guaranteed"
+        f"{whose.path} is guaranteed more than it has"
     )
 
 

@@ -36,7 +36,7 @@ def load(name: str, offered: importlib.metadata.EntryPoint) -> PredicateRule:
         raise BadPredicate(f"cannot be loaded: {type(error).__name__}: {error}") from error
     needs = frozenset(getattr(found, "needs", ()))
     if not callable(found):
-        raise BadPredicate(f"{offered.value} is no function of a scene")
+        raise BadPredicate(f"{offered.value} is not callable: a predicate is a function of a scene")
     if strange := [repr(need) for need in needs if not isinstance(need, Need)]:
         raise BadPredicate(f"needs {', '.join(sorted(strange))}, allowed are {', '.join(need.name for need in Need)}")
     honours = frozenset(getattr(found, "honours", ()))

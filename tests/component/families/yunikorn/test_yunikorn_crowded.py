@@ -132,7 +132,7 @@ def bridge(tmp_path: pathlib.Path) -> Bridge:
 
 RAN = [f"b{number}" for number in range(1, 16)]
 LATE = ["b16", "b17"]
-FULL = "in queue root.a: the cluster is full (17 of 15 vcore are given out): room is made for what root.a is guaranteed"
+FULL = "in queue root.a: the cluster is full (17 of 15 vcore are given out): root.a is guaranteed more than it has"
 
 
 def crowded(bridge: Bridge) -> Queues:

@@ -124,7 +124,7 @@ def test_an_order_that_says_no_number_stops_no_pod(bridge: Bridge) -> None:
     [
         ("none", "node_sorts: none: is not installed .*; installed are broken, by-memory, lost, odd"),
         ("lost", "node_sorts: lost: cannot be loaded: AttributeError"),
-        ("odd", "node_sorts: odd: is no function of"),
+        ("odd", "node_sorts: odd: cannot be called with two arguments"),
         ("fair", "node_sorts: fair: is built in"),
     ],
 )

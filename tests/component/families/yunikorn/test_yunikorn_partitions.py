@@ -94,7 +94,7 @@ def test_a_workload_is_in_the_queues_of_the_partition_that_it_asks_for(bridge: B
             "debug,batch",
             (
                 "asks for the Slurm partitions debug, batch, and a workload is in the queues of one: "
-                "name one of batch, debug in the annotation partition"
+                "name one of batch, debug in the annotation slurmjob.slinky.slurm.net/partition"
             ),
         ),
         ("nowhere", "Slurm partition nowhere has no queues: partitions with queues are batch, debug"),

@@ -120,7 +120,7 @@ def test_a_defect_names_the_predicate(what: str, told: str) -> None:
     ("what", "told"),
     [
         ("missing", "predicate mine: cannot be loaded: AttributeError"),
-        ("number", "predicate mine: .*:number is no function of a scene"),
+        ("number", "predicate mine: .*:number is not callable: a predicate is a function of a scene"),
         ("greedy", "predicate mine: needs 'pods', allowed are PODS, PVCS"),
     ],
 )

@@ -144,7 +144,7 @@ BAD = {
         {"extenders": [{"urlPrefix": "http://a", "httpTimeout": "soon"}]},
         "configuration.extenders.0.httpTimeout: must be a time such as 5s or 1m30s, not 'soon'",
     ),
-    "twice": ({"profiles": [profile("a"), profile("a")]}, "configuration: profiles: schedulerName a stands twice"),
+    "twice": ({"profiles": [profile("a"), profile("a")]}, "configuration: profiles: schedulerName a is given twice"),
     "unnamed": ({"profiles": [profile("a"), profile()]}, "profiles: with several, each needs a schedulerName"),
 }
 
@@ -156,7 +156,7 @@ def test_what_the_bridge_does_not_do_is_refused_with_its_place(document: dict[st
 
 
 def test_an_option_and_the_document_that_it_follows_from_are_not_mixed() -> None:
-    with pytest.raises(pydantic.ValidationError, match="priorities: follow from configuration"):
+    with pytest.raises(pydantic.ValidationError, match="priorities: cannot be given together with configuration"):
         KubeSchedulerOptions.model_validate({"configuration": HEAD, "priorities": []})
 
 
@@ -226,5 +226,5 @@ def test_only_what_every_profile_honours_is_honoured() -> None:
 
 
 def test_a_scheduler_name_has_one_profile() -> None:
-    with pytest.raises(pydantic.ValidationError, match="profiles: scheduler_name any stands twice"):
+    with pytest.raises(pydantic.ValidationError, match="profiles: scheduler_name any is given twice"):
         profiled(profiles=[{"scheduler_name": "any"}, {"scheduler_name": "any"}])
