@@ -46,6 +46,7 @@ def pages() -> dict[pathlib.Path, str]:
     generated: tuple[tuple[str, str, str], ...] = (
         ("agents.md", "metrics", docs_tables.agent_metrics()),
         ("annotations.md", "annotations", docs_tables.annotations()),
+        ("annotations.md", "environment", docs_tables.environment()),
         ("architecture.md", "packages", packages()),
         ("configuration.md", "settings", docs_tables.settings()),
         ("contract.md", "cases", cases()),

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable
 
+from slurm_bridge.admission.environment import VARIABLES
 from slurm_bridge.checks import table
 from slurm_bridge.scheduler import decide
 from slurm_bridge.scheduler.decide import Action, DecisionRow, DecisionTable, PlaceholderFact, Pods
@@ -22,6 +23,16 @@ def annotations() -> str:
         cells = (f"`{row.key}`", row.form.words, becomes, f"`{row.example}`", note)
         rows.append("| " + " | ".join(map(_cell, cells)) + " |")
     return "\n".join(["| key | allowed is | becomes | example | note |", "|---|---|---|---|---|", *rows]) + "\n"
+
+
+def environment() -> str:
+    """One row for each variable, for docs/annotations.md."""
+    rows = []
+    for one in VARIABLES:
+        asked = "`torch`" if one.torch else "`true`, `torch`"
+        source = f"the value {one.source}" if one.fixed else f"`{one.source}`"
+        rows.append(f"| `{one.name}` | {source} | {asked} | {one.note} |")
+    return "\n".join(["| variable | from | with | is |", "|---|---|---|---|", *rows]) + "\n"
 
 
 def states() -> str:

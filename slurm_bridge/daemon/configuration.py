@@ -52,6 +52,7 @@ def rules(settings: Settings) -> Rules:
             count=given.count,
             user=given.user,
             group=given.group,
+            environment=given.environment,
             gres_names=settings.gres,
         )
     except ValueError as problem:

@@ -46,6 +46,23 @@ def compress(hosts: Iterable[str]) -> str:
     return join(write(stem, runs(numbers)) for stem, numbers in group(hosts).items())
 
 
+def in_order(hosts: Iterable[str]) -> str:
+    """These names as they come, `b[1-2],a1,b3`: only neighbours whose numbers rise share a bracket."""
+    spelled: list[str] = []
+    current: tuple[Stem, list[int]] | None = None
+    for host in hosts:
+        ((stem, (number,)),) = group((host,)).items()
+        if current is not None and current[0] == stem and stem[1] and number > current[1][-1]:
+            current[1].append(number)
+            continue
+        if current is not None:
+            spelled.append(write(current[0], runs(current[1])))
+        current = stem, [number]
+    if current is not None:
+        spelled.append(write(current[0], runs(current[1])))
+    return ",".join(spelled)
+
+
 def group(hosts: Iterable[str]) -> Mapping[Stem, Collection[int]]:
     """The numbers of these hosts by stem."""
     groups: dict[Stem, set[int]] = {}

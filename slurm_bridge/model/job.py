@@ -251,12 +251,16 @@ class JobView:
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
 class NodeShare:
-    """What a job got of one node. A GRES count of 0 is "unknown", never "none"."""
+    """What a job got of one node. A GRES count of 0 is "unknown", never "none".
+
+    `devices` are the GRES with their indices, as Slurm writes them: `gpu:v100:2(IDX:0-1)`; "" where it tells none.
+    """
 
     node: str
     cpus: int
     memory_mib: int
     gres: tuple[Gres, ...] = ()
+    devices: str = ""
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)

@@ -27,6 +27,34 @@ ANNOTATION_BOUND_BY = SCHEDULER_PREFIX + "bound-by"
 #: Likewise: what the pod asked for then, which is what Slurm counts for it as long as it runs.
 ANNOTATION_COUNTED = SCHEDULER_PREFIX + "counted"
 
+#: Likewise, where the pod asks for Slurm's environment: the variables of its task, which the kubelet reads from here.
+ANNOTATION_NODE_LIST = SCHEDULER_PREFIX + "slurm-nodelist"
+ANNOTATION_NODE_COUNT = SCHEDULER_PREFIX + "slurm-nnodes"
+ANNOTATION_TASK_COUNT = SCHEDULER_PREFIX + "slurm-ntasks"
+ANNOTATION_RANK = SCHEDULER_PREFIX + "slurm-procid"
+ANNOTATION_NODE_NUMBER = SCHEDULER_PREFIX + "slurm-nodeid"
+ANNOTATION_LOCAL_RANK = SCHEDULER_PREFIX + "slurm-localid"
+ANNOTATION_MASTER = SCHEDULER_PREFIX + "slurm-master"
+ANNOTATION_DEVICES = SCHEDULER_PREFIX + "slurm-devices"
+#: Likewise: which of these are too long for an annotation.
+ANNOTATION_LEFT_OUT = SCHEDULER_PREFIX + "slurm-left-out"
+
+#: In the order in which the documentation lists them.
+TASK_ANNOTATIONS = (
+    ANNOTATION_NODE_LIST,
+    ANNOTATION_NODE_COUNT,
+    ANNOTATION_TASK_COUNT,
+    ANNOTATION_RANK,
+    ANNOTATION_NODE_NUMBER,
+    ANNOTATION_LOCAL_RANK,
+    ANNOTATION_MASTER,
+    ANNOTATION_DEVICES,
+    ANNOTATION_LEFT_OUT,
+)
+
+#: Written by users on pods and on objects that make them: Slurm's environment is asked for.
+ENVIRONMENT = "environment"
+
 #: Written by another bridge on pods of its own, and taken away by it when they are over.
 FINALIZER_OF_ANOTHER = SCHEDULER_PREFIX + "finalizer"
 

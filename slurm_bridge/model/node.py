@@ -29,6 +29,13 @@ class ContainerImage(Record, frozen=True, kw_only=True):
     size_bytes: int = 0
 
 
+class NodeAddress(Record, frozen=True, kw_only=True):
+    """Where the node is reached."""
+
+    type: str = ""
+    address: str = ""
+
+
 class NodeStatus(Record, frozen=True, kw_only=True):
     """What the kubelet reports."""
 
@@ -36,6 +43,7 @@ class NodeStatus(Record, frozen=True, kw_only=True):
     allocatable: dict[str, str | int | float] = {}
     conditions: tuple[Condition, ...] = ()
     images: tuple[ContainerImage, ...] = ()
+    addresses: tuple[NodeAddress, ...] = ()
 
 
 class Node(Object, frozen=True, kw_only=True):
@@ -48,6 +56,12 @@ class Node(Object, frozen=True, kw_only=True):
     def slurm_name(self) -> str:
         """Its name in Slurm: the label when an administrator set one, else the same name."""
         return self.metadata.labels.get(names.LABEL_SLURM_NODE_NAME) or self.metadata.name
+
+    @property
+    def address(self) -> str:
+        """Its first internal address; its name where it has none."""
+        found = (one.address for one in self.status.addresses if one.type == "InternalIP" and one.address)
+        return next(found, self.metadata.name)
 
     @property
     def ready(self) -> bool:

@@ -80,6 +80,8 @@ class PodSpec(Record, frozen=True, kw_only=True):
     termination_grace_period_seconds: int | None = None
     restart_policy: str = "Always"
     host_network: bool = False
+    hostname: str = ""
+    subdomain: str = ""
 
 
 class PodStatus(Record, frozen=True, kw_only=True):

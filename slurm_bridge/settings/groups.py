@@ -140,6 +140,9 @@ always counts requests."""
 jobs of users with a user id below 1000 are withdrawn."""
     group: User | None = None
     """The group of the placeholders. Left out, the user's primary group."""
+    environment: bool = False
+    """Whether annotations of a bound pod tell Slurm's environment, from which containers get variables such as \
+`SLURM_PROCID`. The annotation `environment` overrides it."""
 
 
 class HookSettings(SettingsGroup):

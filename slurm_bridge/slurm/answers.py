@@ -32,6 +32,9 @@ _BITMAP: Final = re.compile(r"(?:0[xX])?[0-9a-fA-F]{0,4096}")
 _NO_HOSTS: Final = re.compile(r"[^!-~]")
 #: Enough of a text that makes no sense.
 _MOST_WORDS: Final = 40
+#: Devices with their indices, as they go into an annotation of each pod.
+_DEVICES: Final = re.compile(r"(?:[A-Za-z0-9_.:-]+\(IDX:[0-9][0-9,-]*\),?)*")
+_MOST_DEVICES: Final = 1024
 
 
 def state_of(words: list[str] | str | None) -> JobState:
@@ -171,10 +174,21 @@ def allocation(job_id: JobId, rows: Iterable[shapes.ResourceRow], threads: Mappi
             cpus=_cores(row.core_bitmap) * threads.get(row.node, 1),
             memory_mib=row.mem_alloc,
             gres=_plausible(Gres(name=one.name, type=one.type or "", count=one.count) for one in row.gres or ()),
+            devices=_devices(row.gres or ()),
         )
         for row in rows
     )
     return JobAllocation(job_id=job_id, shares=shares) if shares else None
+
+
+def _devices(rows: Iterable[shapes.ResourceGres]) -> str:
+    """In the notation of `scontrol show job -d`; "" where an index is missing, or the text is none of Slurm's."""
+    text = ",".join(
+        f"{':'.join(part for part in (one.name, one.type, str(one.count)) if part)}(IDX:{one.index})"
+        for one in rows
+        if one.count
+    )
+    return text if len(text) <= _MOST_DEVICES and _DEVICES.fullmatch(text) else ""
 
 
 def _cores(bitmap: str | None) -> int:

@@ -195,6 +195,7 @@ class ResourceGres(WireShape, frozen=True, gc=False):
     name: str
     type: str | None = None
     count: int = 0
+    index: str | int | None = None
 
 
 class ResourceRow(WireShape, frozen=True, gc=False):

@@ -187,6 +187,15 @@ ANNOTATIONS: tuple[AnnotationRow, ...] = (
         becomes="as many nodes as pods",
     ),
     AnnotationRow(
+        key=names.ENVIRONMENT,
+        field=names.ENVIRONMENT,
+        form=forms.ENVIRONMENT,
+        example='"true"',
+        note="variables such as SLURM_JOB_ID, SLURM_PROCID and MASTER_ADDR; torch adds RANK, WORLD_SIZE and LOCAL_RANK",
+        hint=True,
+        becomes="annotations of the pods",
+    ),
+    AnnotationRow(
         key="node-sort-policy",
         field="node-sort-policy",
         form=forms.NAME,

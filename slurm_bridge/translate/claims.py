@@ -5,7 +5,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from fractions import Fraction
 from typing import Any
 
-from slurm_bridge.model import marks, quantity, texts
+from slurm_bridge.model import marks, names, quantity, texts
 from slurm_bridge.model.job import Memory
 from slurm_bridge.model.workload import Deadline, Workload
 from slurm_bridge.translate import apart, forms, gres, members
@@ -75,6 +75,7 @@ def defaults(rules: Rules) -> Iterator[ClaimedValue]:
         "memory": ("memory", Memory(mib=rules.memory_mib)),
         "user": ("user", rules.user),
         "group": ("group", rules.group),
+        names.ENVIRONMENT: (names.ENVIRONMENT, rules.environment or None),
     }
     for setting, (field, value) in values.items():
         if value is not None:

@@ -50,6 +50,8 @@ MOST_LETTERS = 255
 
 MEMBERS_LOST = ("keep", "restart-group")
 
+ENVIRONMENTS = ("true", "false", "torch")
+
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class ValueForm:
@@ -93,9 +95,9 @@ def _boolean(text: str) -> bool:
     return words[text.lower()]
 
 
-def _member_lost(text: str) -> str:
-    if text.lower() not in MEMBERS_LOST:
-        raise ValueError(f"{text[:60]!r} is neither")
+def _one_of(words: tuple[str, ...], text: str) -> str:
+    if text.lower() not in words:
+        raise ValueError(f"{text[:60]!r} is none of them")
     return text.lower()
 
 
@@ -142,7 +144,8 @@ def _memory(text: str) -> Memory:
 NAME = ValueForm("a name of letters, digits and _ . @ : + - with at most 255 characters", _name)
 NAMES = ValueForm("a name, or a comma list of names, of letters, digits and _ . @ : + -", _names)
 BOOLEAN = ValueForm("true or false", _boolean)
-MEMBER_LOST = ValueForm(" or ".join(MEMBERS_LOST), _member_lost)
+MEMBER_LOST = ValueForm(" or ".join(MEMBERS_LOST), lambda text: _one_of(MEMBERS_LOST, text))
+ENVIRONMENT = ValueForm("true, false or torch", lambda text: _one_of(ENVIRONMENTS, text))
 PERSON = ValueForm(
     f"a name other than those of system accounts (root, slurm, daemon, ...), or a number from {FIRST_USER} to {MOST}"
     " except 65534",

@@ -32,6 +32,7 @@ class Rules:
     count: str = "requests"
     user: str | None = None
     group: str | None = None
+    environment: bool = False
     gres_names: Mapping[str, str] = dataclasses.field(default_factory=lambda: DEVICES)
     parts_of: Callable[[Workload], Mapping[str, str]] = dataclasses.field(default=lambda _workload: {}, compare=False)
 

@@ -101,6 +101,12 @@ def rank(pod: Pod) -> Rank:
     return _number(job), _number(within), number, pod.metadata.name
 
 
+def index_of(pod: Pod) -> int | None:
+    """Its place among the members of its Job or group, where a controller counts them."""
+    labels, annotations = pod.metadata.labels, pod.metadata.annotations
+    return voices.number(labels.get(names.LABEL_LWS_WORKER) or annotations.get(names.ANNOTATION_COMPLETION_INDEX))
+
+
 def _number(text: str | None) -> int:
     # Most pods have no such label, and every look at a gang asks for both.
     found = voices.number(text) if text else None

@@ -9,6 +9,7 @@ import yaml
 
 from localcluster.config import PROJECT
 from slurm_bridge.demo import work
+from slurm_bridge.model import names
 from tests import wait
 from tests.e2e import support_daemon, support_groups, support_kai, support_servers, support_slots, support_world
 from tests.e2e.support_kinds import Objects
@@ -56,6 +57,7 @@ EXPECTED = {
     "podgroup": Expected(pods=(4,), shown={"NumTasks": "4", "TimeLimit": "00:05:00"}),
     "policy": Expected(shown={"Priority": "500", "Account": "research"}),
     "single-pod": Expected(shown={"JobName": "single-pod", "TimeLimit": "00:05:00"}),
+    "slurm-environment": Expected(pods=(3, 4)),
     "statefulset": Expected(pods=(1, 1)),
     "kai-podgroup": Expected(pods=(4,), nodes=2),
     "timelimit": Expected(shown={"TimeLimit": "00:05:00"}),
@@ -183,6 +185,21 @@ def test_the_node_selector_of_an_example_holds(applied: World) -> None:
     (pod,) = own_pods(applied, "node-selector")
     node = applied.kube.get(f"/api/v1/nodes/{pod['spec']['nodeName']}")
     assert pod["spec"]["nodeSelector"].items() <= node["metadata"]["labels"].items()
+
+
+@pytest.mark.real
+def test_the_ranks_of_an_example_are_those_of_its_controllers(applied: World) -> None:
+    """One for each pod; the master is a name that a headless service resolves where there is one."""
+    told: dict[str, list[Mapping[str, str]]] = {}
+    for one in own_pods(applied, "slurm-environment"):
+        told.setdefault(one["metadata"]["labels"]["job-name"], []).append(one["metadata"]["annotations"])
+    for marks in told.values():
+        assert [one[names.ANNOTATION_RANK] for one in marks] == [
+            one[names.ANNOTATION_COMPLETION_INDEX] for one in marks
+        ]
+    masters = {name: {one[names.ANNOTATION_MASTER] for one in marks} for name, marks in told.items()}
+    assert masters["slurm-environment-torch-worker-0"] == {"slurm-environment-torch-worker-0-0.slurm-environment-torch"}
+    assert len(masters["slurm-environment"]) == 1
 
 
 @pytest.mark.real

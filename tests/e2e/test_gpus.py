@@ -73,12 +73,16 @@ def test_eight_pods_of_one_gpu_fill_two_machines_of_four(scene: Scene) -> None:
     """4 + 4, in the order of their ranks; nothing is asked about the number of nodes."""
     pods = support_kinds.template(scene.world, containers=support_kinds.containers(gpus=1))
     spec = support_kinds.job_spec(pods, 8)
-    Objects(scene.world).create("Job", "packed", spec, at(scene, "packed", gang="true"))
+    Objects(scene.world).create("Job", "packed", spec, at(scene, "packed", gang="true", environment="true"))
     members = support_groups.placed(scene.world, "packed", 8)
     job = support_groups.together(scene.world, members)
     found = support_groups.on_nodes(members)
     ranks = [sorted(int(name.split("-")[1]) for name in found[node]) for node in job.node_names]
     assert ranks == [[0, 1, 2, 3], [4, 5, 6, 7]]
+    marks = [member["metadata"]["annotations"] for member in members]
+    told = {tuple(int(one[key]) for key in (names.ANNOTATION_RANK, names.ANNOTATION_NODE_NUMBER)) for one in marks}
+    assert told == {(rank, rank // 4) for rank in range(8)}
+    assert {one[names.ANNOTATION_DEVICES] for one in marks} == {"gpu:4"}
 
 
 @pytest.mark.real

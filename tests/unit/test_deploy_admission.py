@@ -74,7 +74,7 @@ def test_every_mark_of_the_bridge_is_listed() -> None:
     """What the program writes on pods, and nothing that users write."""
     notes = [names.ANNOTATION_PARKED, names.ANNOTATION_MAKES_ROOM, names.ANNOTATION_ROOM]
     fixed = [names.LABEL_JOB_ID, names.ANNOTATION_BOUND_BY, names.ANNOTATION_SLURM_NODE, names.ANNOTATION_COUNTED]
-    assert variable("marks", "fixed") == fixed
+    assert variable("marks", "fixed") == [*fixed, *names.TASK_ANNOTATIONS]
     assert variable("marks", "removable") == variable("account", "annotations") == notes
 
 
@@ -99,7 +99,7 @@ def test_a_binding_may_carry_what_the_daemon_writes_with_it() -> None:
     """A mark that the policy does not know would keep every pod from its node."""
     (rule,) = [one for one in spec("account")["validations"] if '"binding"' in one["expression"]]
     written = [names.LABEL_JOB_ID, names.ANNOTATION_SLURM_NODE, names.ANNOTATION_BOUND_BY, names.ANNOTATION_COUNTED]
-    for mark in written:
+    for mark in (*written, *names.TASK_ANNOTATIONS):
         assert f'"{mark}"' in rule["expression"]
         assert mark.rpartition("/")[2] in rule["message"]
 

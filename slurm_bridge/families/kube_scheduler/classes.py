@@ -42,8 +42,15 @@ def _body(pod: Pod) -> bytes:
     known = _bodies.get(id(pod))
     if known is not None and known[0] is pod:
         return known[1]
-    # Gates and groups decide when a pod is placed, and not where.
-    spec = msgspec.structs.replace(pod.spec, volumes=tuple(_volumes(pod)), scheduling_gates=(), scheduling_group=None)
+    # Gates and groups decide when a pod is placed, and not where; each pod of an Indexed Job has its own hostname.
+    spec = msgspec.structs.replace(
+        pod.spec,
+        volumes=tuple(_volumes(pod)),
+        scheduling_gates=(),
+        scheduling_group=None,
+        hostname="",
+        subdomain="",
+    )
     made = msgspec.json.encode((pod.metadata.namespace, spec), order="deterministic")
     _bodies.put(id(pod), (pod, made))
     return made

@@ -11,6 +11,7 @@ gang is bound nothing is given back here: the rest is tried again, until the gan
 """
 
 import dataclasses
+from collections.abc import Mapping
 
 from loguru import logger
 
@@ -26,8 +27,9 @@ from slurm_bridge.model.workload import Workload
 from slurm_bridge.scheduler import resizes
 from slurm_bridge.scheduler.context import SchedulerContext
 from slurm_bridge.scheduler.effects import cancel, claims, job_users, update
-from slurm_bridge.scheduler.placement import checks, slots
+from slurm_bridge.scheduler.placement import checks, slots, task_marks
 from slurm_bridge.scheduler.placement.checks import DENIED_SECONDS, PATIENCE, VACATED_LOOK, Misfit, Occupied, Spot
+from slurm_bridge.scheduler.placement.task_marks import TaskMarks
 from slurm_bridge.scheduler.queue import AT_ONCE, WOKEN, Filed
 from slurm_bridge.scheduler.state import DesiredJob
 from slurm_bridge.scheduler.workload_pods import WorkloadPods
@@ -237,8 +239,9 @@ def _bind_all(ctx: SchedulerContext, desired: DesiredJob, spots: tuple[Spot, ...
         # What is still to be written of their waiting would only change the pods under our hands.
         ctx.status.forget(one)
     try:
-        first = _bind(ctx, uid, spots[0], read)
-        others = ctx.each(lambda spot: _bind(ctx, uid, spot, read), spots[1:]) if first else []
+        marks = task_marks.of(ctx, desired, spots, read)
+        first = _bind(ctx, uid, spots[0], read, marks)
+        others = ctx.each(lambda spot: _bind(ctx, uid, spot, read, marks), spots[1:]) if first else []
     finally:
         _unclaim(ctx, uid, spots)
     if len(others) + 1 < len(spots) or not first or not all(others):
@@ -262,13 +265,13 @@ def _say_bound(ctx: SchedulerContext, workload: Workload, spots: tuple[Spot, ...
         ctx.status.scheduled(workload)
 
 
-def _bind(ctx: SchedulerContext, key: WorkloadKey, spot: Spot, read: Placeholder) -> bool:
+def _bind(ctx: SchedulerContext, key: WorkloadKey, spot: Spot, read: Placeholder, marks: TaskMarks) -> bool:
     """A lost answer leaves the pod assumed: it may be on the node, so its place is not free."""
     pod = spot.pod
     ctx.states.of(key).claimed.discard(pod.uid)
     _assume(ctx, spot)
     try:
-        ctx.cluster.bind(_binding(spot, read))
+        ctx.cluster.bind(_binding(spot, read, marks.get(pod.uid, {})))
     except errors.Disagreement as problem:
         _disagreed(ctx, pod, problem)
         return False
@@ -288,7 +291,7 @@ def _disagreed(ctx: SchedulerContext, pod: Pod, problem: errors.Disagreement) ->
         ctx.keeper.forget(pod.uid)
 
 
-def _binding(spot: Spot, read: Placeholder) -> ports.Binding:
+def _binding(spot: Spot, read: Placeholder, marks: Mapping[str, str]) -> ports.Binding:
     meta = spot.pod.metadata
     return ports.Binding(
         namespace=meta.namespace,
@@ -300,6 +303,7 @@ def _binding(spot: Spot, read: Placeholder) -> ports.Binding:
             names.ANNOTATION_SLURM_NODE: spot.slurm_name,
             names.ANNOTATION_BOUND_BY: read.owner.cluster,
             names.ANNOTATION_COUNTED: resizes.written(spot.pod),
+            **marks,
         },
         labels={names.LABEL_JOB_ID: str(read.job_id)},
     )

@@ -27,7 +27,7 @@ def placed(desired: DesiredJob, read: Placeholder, context: SchedulerContext) ->
         if read.view.nodes is None:
             raise errors.Unreadable(f"Slurm job {read.job_id} runs, and the text of its nodes cannot be read")
         return place.first_node(desired.workload.pods, read.view.nodes)
-    shares = _shares(read.view, context)
+    shares = held(read.view, context)
     if isinstance(shares, Reject):
         return shares
     parts = _parts(desired, read.view, shares)
@@ -52,7 +52,7 @@ def those_who_came_first(workload: Workload, owner: Owner) -> Workload:
     return dataclasses.replace(workload, pods=tuple(pod for pod in workload.pods if pod.uid in first))
 
 
-def _shares(view: JobView, context: SchedulerContext) -> list[tuple[NodeShare, ...]] | Reject:
+def held(view: JobView, context: SchedulerContext) -> list[tuple[NodeShare, ...]] | Reject:
     """What each component holds, one reading each."""
     ids = [view.job_id]
     if view.het_job_id is not None:

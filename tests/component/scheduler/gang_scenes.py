@@ -8,9 +8,12 @@ from tests.component.scheduler.whole_core import Bridge
 from tests.simulation.world import NAMESPACE
 
 
-def member(bridge: Bridge, name: str, *, size: int = 4, group: str = "g", lost: str = "", **changes: object) -> str:
-    """One pod of a group of that size."""
+def member(
+    bridge: Bridge, name: str, *, size: int = 4, group: str = "g", lost: str = "", asked: str = "", **changes: object
+) -> str:
+    """One pod of a group of that size; `asked` is whether it asks for Slurm's environment."""
     annotations = {names.ANNOTATION_MEMBER_LOST: lost} if lost else {}
+    annotations |= {names.JOB_PREFIX + names.ENVIRONMENT: asked} if asked else {}
     labels = {names.GROUP: group, names.GROUP_SIZE: str(size)}
     return bridge.pod(name, labels=labels, annotations=annotations, **changes)
 

@@ -53,6 +53,7 @@ OTHER: Mapping[tuple[str, str], tuple[object, str]] = {
     ("defaults", "count"): ("limits", "rules"),
     ("defaults", "user"): ("u", "rules"),
     ("defaults", "group"): ("g", "rules"),
+    ("defaults", "environment"): (True, "rules"),
     ("attempts", "candidates"): (1, "attempts"),
     ("attempts", "window_seconds"): (1, "attempts"),
     ("attempts", "total"): (1, "attempts"),

@@ -25,6 +25,12 @@ def test_what_is_written_reads_back_as_the_same_set(names: list[str]) -> None:
 
 
 @given(NAMES)
+def test_what_is_written_in_order_reads_back_in_this_order(names: list[str]) -> None:
+    """A place in the list is the number of a node in its job."""
+    assert list(hostlist.expand(hostlist.in_order(names))) == names
+
+
+@given(NAMES)
 def test_the_spelling_does_not_depend_on_the_order(names: list[str]) -> None:
     """The same set is always written the same way, so that an unchanged list is seen as unchanged."""
     assert hostlist.compress(names) == hostlist.compress(reversed(names))

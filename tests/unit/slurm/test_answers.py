@@ -114,6 +114,24 @@ def test_a_job_that_lost_its_gpus_spoils_no_list():
     assert answers.allocation_of_job(rows[0]).shares == (NodeShare(node="n", cpus=2, memory_mib=64),)
 
 
+@pytest.mark.parametrize(
+    ("gres", "text"),
+    [
+        (
+            [{"name": "gpu", "type": "v100", "count": 2, "index": "0-1"}, {"name": "nic", "count": 0}],
+            "gpu:v100:2(IDX:0-1)",
+        ),
+        ([{"name": "gpu", "count": 1, "index": 3}, {"name": "gpu", "type": "a", "count": 0}], "gpu:1(IDX:3)"),
+        ([{"name": "gpu", "count": 1, "index": "0)\nx"}], ""),
+        ([{"name": "x" * 2000, "count": 1}], ""),
+    ],
+)
+def test_devices_are_told_as_slurm_writes_them(gres, text):
+    """With their indices where there are some; a text that is none of Slurm's reaches no pod."""
+    rows = [shapes.ResourceRow(node="n", core_bitmap="0x1", gres=[shapes.ResourceGres(**one) for one in gres])]
+    assert answers.allocation(1, rows, {}).shares[0].devices == text
+
+
 def test_no_nodes_is_no_allocation():
     """An empty list is not an allocation of nothing."""
     assert answers.allocation(1, [], {}) is None

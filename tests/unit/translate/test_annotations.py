@@ -14,7 +14,7 @@ from tests.unit.translate.translating import keys
 
 #: What users of the existing bridge have in their manifests, and the keys that are ours.
 PROMISED = """account constraints cpu-per-task exclusive gres group-id user-id job-name licenses max-nodes min-nodes
-mem-per-node partition priority qos reservation wckey timelimit gang member-lost one-per-node
+mem-per-node partition priority qos reservation wckey timelimit gang member-lost one-per-node environment
 node-sort-policy queue""".split()
 
 GOOD = [
@@ -68,6 +68,7 @@ GOOD = [
     ("one-per-node", "true", True),
     ("node-sort-policy", "fair", "fair"),
     ("queue", "root.a.b", "root.a.b"),
+    ("environment", "Torch", "torch"),
 ]
 
 BAD = {
@@ -133,6 +134,7 @@ BAD = {
     "one-per-node": ["", "1", "yes"],
     "node-sort-policy": ["", "a b"],
     "queue": ["", "a b"],
+    "environment": ["", "yes", "torch,true"],
 }
 
 

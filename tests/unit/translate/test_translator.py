@@ -260,6 +260,7 @@ def test_every_default_is_tried_here() -> None:
     settings = {field.name for field in dataclasses.fields(rules.Rules)} - {
         "cluster_id",
         "count",
+        "environment",
         "gres_names",
         "parts_of",
     }
@@ -332,14 +333,14 @@ def test_t06_all_problems_of_all_sources_are_told_in_one_refusal() -> None:
     workload = a_workload(
         one_pod(container({"cpu": "x"})),
         keys(timelimit="0", user_id="root"),
-        ("Job", keys(timelimit="5", gang="true", colour="red", min_nodes="3", max_nodes="2")),
+        ("Job", keys(timelimit="5", gang="true", partitions="red", min_nodes="3", max_nodes="2")),
     )
     found = rejected(workload)
     assert found.reason == "InvalidAnnotation"
     expected = [
         'Pod team/web-0: annotation slurmjob.slinky.slurm.net/timelimit="0"',
         'Pod team/web-0: annotation slurmjob.slinky.slurm.net/user-id="root"',
-        'Job team/web: annotation slurmjob.slinky.slurm.net/colour="red"',
+        'Job team/web: annotation slurmjob.slinky.slurm.net/partitions="red"',
         "allowed is at most max-nodes, which is 2",
         'slurmjob.slinky.slurm.net/min-nodes="3": one pod cannot span nodes',
         "Pod team/web-0: container main: cpu: 'x' is not a Kubernetes quantity",
