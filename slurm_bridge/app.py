@@ -19,6 +19,7 @@ from slurm_bridge.daemon import agent as daemon_agent
 from slurm_bridge.daemon import configuration as daemon_configuration
 from slurm_bridge.daemon.process import Daemon, Extras
 from slurm_bridge.daemon.reload import SettingsReader
+from slurm_bridge.daemon.webhook import WebhookService
 from slurm_bridge.explain.cluster_view import CurrentSnapshot, Servers
 from slurm_bridge.explain.context import ExplainContext
 from slurm_bridge.explain.explainer import Explainer
@@ -74,6 +75,15 @@ def daemon(configuration: Configuration) -> Iterator[Daemon]:
             declare=reading.kept.declare,
         )
         yield Daemon(settings, cluster, slurm, clock, source, extras)
+
+
+@contextlib.contextmanager
+def webhook(configuration: Configuration) -> Iterator[WebhookService]:
+    """The admission webhook alone. It asks the API server only if managed namespaces are selected by label."""
+    settings, clock = configuration.load(), SystemClock()
+    with contextlib.ExitStack() as stack:
+        source = SettingsReader(fingerprint=configuration.fingerprint, load=configuration.load)
+        yield WebhookService(settings, lambda: cluster_client(stack, _access(settings), clock), clock, source)
 
 
 @contextlib.contextmanager

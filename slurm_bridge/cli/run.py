@@ -10,20 +10,29 @@ from slurm_bridge.agents.service import AgentService
 from slurm_bridge.cli import configured
 from slurm_bridge.cli.configured import Commands
 from slurm_bridge.daemon.process import Daemon
+from slurm_bridge.daemon.webhook import WebhookService
 from slurm_bridge.runtime import garbage, threads
 from slurm_bridge.telemetry import logs
 
 #: A process while it is open.
-Made = contextlib.AbstractContextManager[Daemon | AgentService]
+Made = contextlib.AbstractContextManager[Daemon | AgentService | WebhookService]
+
+#: The parts of the daemon that may run alone.
+WEBHOOK = "webhook"
 
 
 def add(commands: "Commands[argparse.ArgumentParser]") -> None:
     """Add both commands."""
-    for name, words, made in (
-        ("run", "schedule pods through Slurm until stopped", app.daemon),
-        ("agent", "answer which nodes of a shard suit a pod, until stopped", app.agent),
-    ):
-        configured.add(commands, name, words, functools.partial(_live, made))
+    run = configured.add(commands, "run", "schedule pods through Slurm until stopped", _run)
+    run.add_argument(
+        "--only", choices=(WEBHOOK,), help="serve the admission webhook only: no scheduling, and no calls to Slurm"
+    )
+    words = "answer which nodes of a shard suit a pod, until stopped"
+    configured.add(commands, "agent", words, functools.partial(_live, app.agent))
+
+
+def _run(options: argparse.Namespace) -> int:
+    return _live(app.webhook if options.only == WEBHOOK else app.daemon, options)
 
 
 def _live(made: Callable[[app.Configuration], Made], options: argparse.Namespace) -> int:

@@ -23,6 +23,7 @@ from slurm_bridge.checks.findings import Finding
 from slurm_bridge.controllers.leader import Election, Terms
 from slurm_bridge.daemon import (
     admin_api,
+    admission_api,
     assembly,
     configuration,
     counters,
@@ -33,6 +34,7 @@ from slurm_bridge.daemon import (
 )
 from slurm_bridge.daemon.feeds import Feeds
 from slurm_bridge.daemon.loops import LOOK, Loops, WorkerPool
+from slurm_bridge.daemon.namespace_labels import NamespaceLabels
 from slurm_bridge.daemon.reload import Reload, SettingsReader, Use
 from slurm_bridge.hooks.chain import Chain
 from slurm_bridge.hooks.needs import OPTIONAL, Need, View
@@ -104,6 +106,8 @@ class Daemon:
         self._declare(self.core.context.config.chain.annotations)
         self._pool = WorkerPool(self.core, settings.scheduling.workers)
         self._loops = Loops(self.core, self._pool, clock, self.health, self._may_write)
+        self._labels = NamespaceLabels(lambda: metered_cluster, clock, self._dice)
+        self._reviewer = self._new_reviewer()
         self._reloader: Reload | None = None
         if source is not None:
             use = Use(
@@ -124,6 +128,7 @@ class Daemon:
             return self.supervisor.live(self._drain, seconds=STOP_SECONDS)
         finally:
             self._feeds.stop()
+            self._labels.stop()
             self.core.context.config.chain.close()
             self._hands.close()
             self._post.close()
@@ -136,6 +141,13 @@ class Daemon:
         self.metrics.request_to_kubernetes(operation, outcome, seconds)
         if outcome == "ok":
             self.health.read("kubernetes")
+
+    def _new_reviewer(self) -> admission_api.AdmissionReviewer | None:
+        """The admission webhook, if it is served here: by every replica, not only by the leader."""
+        if not self.settings.admission.enabled:
+            return None
+        config = self.core.context.config
+        return admission_api.AdmissionReviewer(self.settings, config, self._labels, self.metrics, self._clock)
 
     def _may_write(self) -> bool:
         return self.election is None or self.election.leading
@@ -215,6 +227,7 @@ class Daemon:
             **submission_api.routes(self.settings, self._pods),
             **queue_view.routes(self._chain),
             **admin_api.routes(self.settings, inputs),
+            **({} if self._reviewer is None else self._reviewer.routes()),
         }
 
     def _chain(self) -> Chain | None:
@@ -241,6 +254,7 @@ class Daemon:
             self.health.expect(loop, within=HUNG)
         self.health.alive_while("threads", lambda: ", ".join((*self.supervisor.dead(), *self._feeds.dead())))
         self.health.ready_while("caches", self._feeds.problem)
+        self.health.ready_while("namespaces", self._labels.problem)
         bound = max(30.0, 4 * self.settings.mirror.slowest_seconds)
         self.health.ready_while("slurm", lambda: self._stale(bound))
         # A replica that takes part in an election calls Kubernetes all the time; a single one may be quiet for long.
@@ -257,6 +271,7 @@ class Daemon:
         """End the process when a thread dies that the supervisor does not own; also run the preflight checks once."""
         while not self._clock.wait(stop, LOOK if self._feeds.synced else LOOK / 10):
             self._feeds.look_for_kinds()
+            self._labels.watch_over()
             if self._check is not None and self._loops.acting:
                 preflight.look(self._check, self.metrics)
                 self._check = None
@@ -283,6 +298,8 @@ class Daemon:
         config.chain.see(self._views)
         old = self.core.context.config.chain
         self.core.configure(config)
+        if self._reviewer is not None:
+            self._reviewer.configure(settings, config)
         self.reporter.configure(configuration.status(settings))
         old.close()
 

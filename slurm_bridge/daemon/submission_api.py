@@ -6,35 +6,25 @@ connections that carry no credentials of the daemon.
 
 import dataclasses
 import random
-from collections.abc import Callable, Sequence
-from typing import Final, TypeVar
+from collections.abc import Callable
+from typing import Final
 
 from slurm_bridge import errors, ports
+from slurm_bridge.admission import drafts
 from slurm_bridge.daemon import configuration
 from slurm_bridge.informers.source import PodSource
 from slurm_bridge.kube import manifests
-from slurm_bridge.model.kinds import Kind
-from slurm_bridge.model.meta import Object
 from slurm_bridge.model.pod import Pod
-from slurm_bridge.model.verdict import Reject, Wait
-from slurm_bridge.model.workload import Gang, Workload
+from slurm_bridge.model.verdict import Reject
 from slurm_bridge.overlays.metered import MeteredCallers
 from slurm_bridge.settings.model import Settings
 from slurm_bridge.telemetry.metrics import Metrics
 from slurm_bridge.translate import translator
 from slurm_bridge.translate.rules import Rules
-from slurm_bridge.web import buffer, server, tls
+from slurm_bridge.web import admission, buffer, server, tls
 from slurm_bridge.web.routes import Routes, bounded
 from slurm_bridge.web.submission import PodSubmissionApi, SubmissionBackend
-from slurm_bridge.workloads import base, voices
-from slurm_bridge.workloads.given import Given
-from slurm_bridge.workloads.known import NOTHING, Options
-from slurm_bridge.workloads.owners import Owners
-
-T = TypeVar("T", bound=Object)
-
-#: The group of a pod says how many pods it has. That is unknown here, so no number is refused.
-_ANY_NUMBER: Final = 1_000_000
+from slurm_bridge.workloads.known import Options
 
 #: Connections from one client address; the rest is left for other clients.
 OF_ONE_CLIENT: Final = 24
@@ -50,6 +40,12 @@ def opened(settings: Settings, pages: Routes) -> server.HttpServer:
     given = settings.web
     most = [one.most_bytes for one in (given.submission, given.administration) if one.enabled]
     bounds = server.Bounds(most_body=max(most, default=_SMALL), of_one_client=OF_ONE_CLIENT)
+    if any(path == admission.VALIDATE for _, path in pages):
+        bounds = server.Bounds(
+            most_body=max([admission.MOST_BYTES, *most]),
+            connections=admission.CONNECTIONS,
+            idle=admission.KEPT_SECONDS,
+        )
     return server.HttpServer(given.host, given.port, pages, bounds=bounds, files=_files(settings))
 
 
@@ -89,7 +85,7 @@ def source(settings: Settings, watched: PodSource, inputs: SubmissionInputs) -> 
     backend = SubmissionBackend(
         callers=callers,
         read=manifests.handed_in,
-        judge=Judge(inputs.clock, configuration.workloads(settings), inputs.rules),
+        judge=Judge(configuration.workloads(settings), inputs.rules),
         closing=inputs.closing,
         count=lambda status: count.labels(str(status.value)).inc(),
         clock=inputs.clock,
@@ -109,54 +105,14 @@ def routes(settings: Settings, pods: PodSource) -> Routes:
 
 
 class Judge:
-    """Says what the translator will reject in a pod, in the words that the pod would get later.
+    """Says what the translator will reject in a pod, in the words that the pod would get later."""
 
-    Objects that the pod refers to are not read: their content may be secret to a user with the right to create pods.
-    """
-
-    def __init__(self, clock: ports.Clock, options: Options, rules: Callable[[], Rules]) -> None:
-        self._rules = rules
-        self._given = Given(owners=Owners(_NoOwners(), clock, known=NOTHING), options=options)
+    def __init__(self, options: Options, rules: Callable[[], Rules]) -> None:
+        self._options, self._rules = options, rules
 
     def __call__(self, pod: Pod) -> str:
-        if base.handles(pod):
-            workload: object = Workload(
-                root=voices.itself(pod),
-                pods=(pod,),
-                sources=(voices.own(pod),),
-                job_name=pod.metadata.name,
-                gang=Gang(minimum=_ANY_NUMBER),
-            )
-        else:
-            root = base.claim(pod, NOTHING, self._given.options)
-            workload = base.gather(root, _SinglePod(pod), self._given, started=True)
-        if not isinstance(workload, Workload):
-            return workload.message if isinstance(workload, Wait) else ""
+        workload = drafts.workload_of(pod, self._options)
+        if isinstance(workload, str):
+            return workload
         found = translator.translate(workload, self._rules())
         return found.message if isinstance(found, Reject) else ""
-
-
-class _SinglePod:
-    """A Members record of one pod."""
-
-    def __init__(self, pod: Pod) -> None:
-        self._pod = pod
-
-    def __len__(self) -> int:
-        return 1
-
-    def any(self) -> Pod:
-        return self._pod
-
-    def all(self) -> Sequence[Pod]:
-        return (self._pod,)
-
-
-class _NoOwners:
-    """A reader of owners that finds none."""
-
-    def served(self, _kind: Kind[T], /) -> str | None:
-        return None
-
-    def get(self, _kind: Kind[T], _namespace: str, _name: str, /) -> T | None:
-        return None

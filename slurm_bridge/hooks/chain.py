@@ -80,6 +80,11 @@ class Chain:
         return frozenset().union(*(hook.needs for hook in self.hooks))
 
     @property
+    def honoured(self) -> frozenset[Feature]:
+        """What pods may ask for because some hook sees to it."""
+        return self._layers.honoured
+
+    @property
     def annotations(self) -> frozenset[str]:
         """Keys of annotations that these hooks read, however long their values are."""
         return frozenset[str]().union(*(hook.annotations for hook in self.hooks))

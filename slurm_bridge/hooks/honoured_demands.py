@@ -70,7 +70,7 @@ def obstacle(lacking: Sequence[FeatureDemand], *, strict: bool) -> Wait | None:
     held = [one for one in lacking if strict or one.feature in NEVER_IGNORED]
     if not held:
         return None
-    message = "; ".join(_said(one) for one in held[:MOST_NAMED]) + _more(held)
+    message = "; ".join(sentence(one) for one in held[:MOST_NAMED]) + _more(held)
     return Wait(reason=REASON, message=message, warning=True)
 
 
@@ -82,7 +82,7 @@ def ignored(lacking: Sequence[FeatureDemand]) -> str:
     return f"{lacking[0].subject}: {fields}{_more(lacking)} is ignored (unhonoured: ignore), because no hook honours it"
 
 
-def _said(one: FeatureDemand) -> str:
+def sentence(one: FeatureDemand) -> str:
     """`Pod a/b: FIELD needs hook X, which is not part of this cluster's chain; …`."""
     advice = ADVICE[one.feature]
     if not advice.hook:

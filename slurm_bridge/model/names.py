@@ -76,6 +76,9 @@ MOST_OF_ROOM = 48 << 10
 #: Written by the bridge on a claim, in the same write that selects a node for it: by which job, and which node.
 ANNOTATION_SELECTED_BY = SCHEDULER_PREFIX + "selected-by"
 
+#: Written by the admission webhook on pods, and on the objects that make them: the user that created them.
+ANNOTATION_CREATED_BY = SCHEDULER_PREFIX + "created-by"
+
 #: Written by users on a parked pod, any new value: try again although nothing else changed.
 ANNOTATION_RETRY = SCHEDULER_PREFIX + "retry"
 

@@ -3,10 +3,11 @@
 from collections.abc import Mapping
 from typing import Annotated, Literal
 
-from pydantic import Field
+from pydantic import AfterValidator, Field
 from pydantic_settings import BaseSettings, InitSettingsSource, PydanticBaseSettingsSource
 
 from slurm_bridge.model import names
+from slurm_bridge.settings import admission as webhook
 from slurm_bridge.settings import agents, groups, kinds
 from slurm_bridge.settings import web as doors
 from slurm_bridge.settings.kinds import Label, Name, SchedulerName, SettingsGroup
@@ -48,6 +49,14 @@ that requests devices by claim waits in either case."""
     status: Annotated[groups.StatusSettings, _Reloadable] = groups.StatusSettings()
     leader_election: groups.LeaderElection = groups.LeaderElection()
     web: doors.Web = doors.Web()
+    admission: Annotated[webhook.AdmissionSettings, AfterValidator(webhook.served)] = webhook.AdmissionSettings()
+    managed_namespaces: Annotated[
+        tuple[webhook.Managed, ...], kinds.DIFFERENT, AfterValidator(webhook.unmanaged_of_itself), _Reloadable
+    ] = ()
+    """Namespaces in which the admission webhook gives pods to this scheduler that name none."""
+    managed_namespace_selector: Annotated[webhook.Selector, _Reloadable] = ""
+    """The same for the namespaces whose labels match this selector, for example `slurm=yes,tier in (a,b)`. Empty: \
+none. The service account of the webhook needs the right to list and watch namespaces."""
     agent: agents.AgentSettings = agents.AgentSettings()
     owners: tuple[groups.OwnerKind, ...] = ()
     """Further kinds of owners of pods whose annotations are read. The service account needs the right to get them."""

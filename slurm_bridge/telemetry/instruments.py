@@ -11,6 +11,8 @@ from slurm_bridge.telemetry import collectors
 
 PREFIX: Final = "slurm_bridge_"
 
+_REVIEWS: Final = (0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0)
+
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
 class Described:
@@ -45,6 +47,17 @@ class Instruments:
     def _build(self, version: str) -> None:
         self.build_info = self._gauge("build_info", "Always 1; the version in a label.", "version")
         self.build_info.labels(version).set(1)
+
+    def _admission(self) -> None:
+        self.admission_reviews = self._histogram(
+            "admission_review_duration_seconds",
+            "Reviews of the admission webhook, by webhook (mutate, validate), kind of object, and outcome (allowed, "
+            "changed, refused, failed).",
+            _REVIEWS,
+            "webhook",
+            "kind",
+            "outcome",
+        )
 
     def _counter(self, name: str, meaning: str, *labels: str) -> prometheus.Counter:
         self._describe(name, "counter", meaning, labels)

@@ -46,6 +46,7 @@ class Metrics(Instruments):
             "submissions_pending",
             "Pods that the submission API accepts or has accepted, and that the scheduler has not seen yet.",
         )
+        self._admission()
         self.check_findings = self._gauge(
             "check_findings",
             "Findings of the checks when this replica became leader, by level (ok, info, warning, failure).",

@@ -61,12 +61,7 @@ def translate(workload: Workload, rules: Rules) -> Translated | Reject:
     absurd = sizes.problem(workload.pods)
     if absurd:
         return Reject(reason="TooManyTerms", message=absurd)
-    said, wrong_words = _annotated(workload)
-    groups, wrong_amounts = members.groups(workload.pods, limits=rules.count == "limits")
-    wrong_amounts += tuple(
-        f"{group.subject}: {wrong}" for group in groups for wrong in gres.too_many(group.amounts, rules.gres_names)
-    )
-    wrong_words += (*annotations.contradictions(said), *_too_many_nodes(workload, said), *_too_little(said, groups))
+    said, groups, wrong_words, wrong_amounts = _examined(workload, rules)
     if wrong_words:
         return Reject(reason="InvalidAnnotation", message=annotations.together([*wrong_words, *wrong_amounts]))
     if wrong_amounts:
@@ -84,6 +79,15 @@ def translate(workload: Workload, rules: Rules) -> Translated | Reject:
         *claims.annotated(said, gang=gang),
     ]
     return dataclasses.replace(_settled(claimed, found, gang=gang), demands=demands.of(workload))
+
+
+def problems(workload: Workload, rules: Rules) -> tuple[str, ...]:
+    """Everything for which `translate` rejects the workload, one sentence each; empty where it does not."""
+    absurd = sizes.problem(workload.pods)
+    if absurd:
+        return (absurd,)
+    _, _, wrong_words, wrong_amounts = _examined(workload, rules)
+    return (*wrong_words, *wrong_amounts)
 
 
 def hints(workload: Workload) -> Mapping[str, str]:
@@ -130,6 +134,20 @@ def show(value: object) -> str:
         case marks.Owner():
             return f"{value.kind} {value.namespace}/{value.name} {value.uid}"
     return str(value)
+
+
+_Examined = tuple[Mapping[str, ParsedAnnotation], tuple[EqualPods, ...], tuple[str, ...], tuple[str, ...]]
+
+
+def _examined(workload: Workload, rules: Rules) -> _Examined:
+    """The annotations that count, what the pods ask for, and what is wrong with the annotations and the amounts."""
+    said, wrong_words = _annotated(workload)
+    groups, wrong_amounts = members.groups(workload.pods, limits=rules.count == "limits")
+    wrong_amounts += tuple(
+        f"{group.subject}: {wrong}" for group in groups for wrong in gres.too_many(group.amounts, rules.gres_names)
+    )
+    wrong_words += (*annotations.contradictions(said), *_too_many_nodes(workload, said), *_too_little(said, groups))
+    return said, groups, wrong_words, wrong_amounts
 
 
 def _annotated(workload: Workload) -> tuple[Mapping[str, ParsedAnnotation], tuple[str, ...]]:

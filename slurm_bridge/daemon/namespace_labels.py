@@ -1,0 +1,57 @@
+"""The labels of namespaces, for the selector of the managed ones. They are watched only where there is a selector."""
+
+import random
+from collections.abc import Callable, Mapping
+
+from slurm_bridge import errors, ports
+from slurm_bridge.informers.informer import Informer
+from slurm_bridge.informers.reflector import ReflectorSubject
+from slurm_bridge.model import kinds
+from slurm_bridge.model.meta import Object
+from slurm_bridge.telemetry.collectors import InformerNumbers
+
+Labels = Mapping[str, str]
+
+
+class NamespaceLabels:
+    """Read by any thread. `cluster` opens the connection to the API server at the first need."""
+
+    def __init__(self, cluster: Callable[[], ports.Cluster], clock: ports.Clock, dice: random.Random) -> None:
+        self._cluster, self._clock, self._dice = cluster, clock, dice
+        self._informer: Informer[Object] | None = None
+
+    def follow(self) -> None:
+        """Watch namespaces from now on."""
+        if self._informer is None:
+            subject = ReflectorSubject(cluster=self._cluster(), kind=kinds.NAMESPACES, scope=ports.EVERYWHERE)
+            made = Informer(subject, clock=self._clock, dice=self._dice, handlers=())
+            made.start()
+            self._informer = made
+
+    def of(self, name: str) -> Labels:
+        """The labels of a namespace; read from the API server if it is younger than what the watch has delivered."""
+        if self._informer is None:
+            return {}
+        found = self._informer.store.get("", name)
+        if found is None:
+            found = self._cluster().get(kinds.NAMESPACES, "", name)
+        return {} if found is None else found.metadata.labels
+
+    def stop(self) -> None:
+        """Watch no more."""
+        if self._informer is not None:
+            self._informer.stop()
+
+    def problem(self) -> str:
+        """Why the labels are not known yet; empty when they are, or are not needed."""
+        late = self._informer is not None and not self._informer.store.synced
+        return "not listed yet: namespaces" if late else ""
+
+    def watch_over(self) -> None:
+        """Raises BridgeError when the watch has ended."""
+        if self._informer is not None and not self._informer.alive:
+            raise errors.BridgeError("the watch of namespaces has ended")
+
+    def numbers(self) -> InformerNumbers | None:
+        """What the watch shows of itself."""
+        return None if self._informer is None else self._informer.numbers()
