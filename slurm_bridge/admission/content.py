@@ -29,7 +29,7 @@ def of_pod(request: AdmissionRequest, manifest: Json, rules: AdmissionRules) -> 
     many = (f"{request.about}: has {count} owner references, allowed are {MOST_OWNERS}",) if count > MOST_OWNERS else ()
     try:
         pod = drafts.read(kinds.PODS, manifest, request.namespace, request.called)
-    except drafts.UnreadableObject as problem:
+    except drafts.UnreadableManifest as problem:
         return (str(problem), *many)
     return (*_of_draft(pod, rules), *many)
 
@@ -42,7 +42,7 @@ def of_owner(request: AdmissionRequest, manifest: Json, rules: AdmissionRules) -
         maker = Maker(kind=kind, object=drafts.read(kind, manifest, request.namespace, request.called))
         for template in ours(request, manifest, rules)[:MOST_TEMPLATES]:
             found += _of_template(request, template, maker, rules)
-    except drafts.UnreadableObject as problem:
+    except drafts.UnreadableManifest as problem:
         found.append(str(problem))
     return tuple(dict.fromkeys(found))
 

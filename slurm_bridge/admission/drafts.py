@@ -35,7 +35,7 @@ _GANGS: Final = (kinds.JOBSETS, kinds.LEADERWORKERSETS)
 _BY_NAME: Final[Mapping[tuple[str, str], Kind[Any]]] = {(kind.group, kind.kind): kind for kind in kind_table.RESOURCES}
 
 
-class UnreadableObject(Exception):
+class UnreadableManifest(Exception):
     """An object has a field that the bridge cannot read; the message names it."""
 
 
@@ -54,13 +54,13 @@ def kind_of(group: str, kind: str) -> Kind[Any]:
 
 
 def read(kind: Kind[T], manifest: Mapping[str, Any], namespace: str, name: str) -> T:
-    """The object, with the name and namespace that it will have. UnreadableObject names a field."""
+    """The object, with the name and namespace that it will have. UnreadableManifest names a field."""
     metadata = manifest.get("metadata")
     named = {**(metadata if isinstance(metadata, Mapping) else {}), "namespace": namespace, "name": name}
     try:
         return msgspec.convert(_said({**manifest, "metadata": named}), kind.record)
     except msgspec.ValidationError as error:
-        raise UnreadableObject(f"{kind.kind} {namespace}/{name}: {error}") from error
+        raise UnreadableManifest(f"{kind.kind} {namespace}/{name}: {error}") from error
 
 
 def from_template(template: templates.PodTemplate, maker: Maker) -> Pod:

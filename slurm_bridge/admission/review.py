@@ -79,20 +79,20 @@ class AdmissionRequest(Record, frozen=True, kw_only=True):
         return str(given)
 
 
-class _Review(Record, frozen=True, kw_only=True):
+class _AdmissionReview(Record, frozen=True, kw_only=True):
     api_version: str
     kind: str
     request: AdmissionRequest
 
 
-class _Named(Record, frozen=True, kw_only=True):
+class _AddressedRequest(Record, frozen=True, kw_only=True):
     uid: str
     namespace: str = ""
 
 
-class _Nameable(Record, frozen=True, kw_only=True):
+class _AddressedReview(Record, frozen=True, kw_only=True):
     api_version: str
-    request: _Named
+    request: _AddressedRequest
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
@@ -107,8 +107,8 @@ class AdmissionAnswer:
     surprise: Exception | None = dataclasses.field(default=None, compare=False)
 
 
-_reviews = msgspec.json.Decoder(_Review)
-_nameable = msgspec.json.Decoder(_Nameable)
+_reviews = msgspec.json.Decoder(_AdmissionReview)
+_addressed = msgspec.json.Decoder(_AddressedReview)
 
 
 def read(body: bytes) -> AdmissionRequest:
@@ -125,7 +125,7 @@ def read(body: bytes) -> AdmissionRequest:
 def unreadable(body: bytes) -> AdmissionRequest | None:
     """What can be told of a request that cannot be read otherwise: uid and namespace; None where not even these."""
     try:
-        found = _nameable.decode(body)
+        found = _addressed.decode(body)
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
         return None
     if found.api_version != API_VERSION:

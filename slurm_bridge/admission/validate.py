@@ -33,7 +33,7 @@ def problems(request: AdmissionRequest, rules: AdmissionRules) -> tuple[str, ...
         return ()
     if is_pod(request):
         return tuple(_of_pod(request, manifest, before, rules)) if concerns(request, manifest, rules) else ()
-    if request.sub_resource or not concerns(request, manifest, rules):
+    if request.sub_resource not in ("", STATUS) or not concerns(request, manifest, rules):
         return ()
     return tuple(_of_owner(request, manifest, before, rules))
 
@@ -97,6 +97,8 @@ def _of_owner(request: AdmissionRequest, manifest: Json, before: Json | None, ru
     if not rules.trusts(request.user_info.username):
         yield from _creator(request, manifest, before, rules)
         yield from _in_templates(request, manifest, before)
+    if request.sub_resource:
+        return
     old = () if before is None else content.of_owner(request, before, rules)
     yield from (one for one in content.of_owner(request, manifest, rules) if one not in old)
 

@@ -10,7 +10,7 @@ from slurm_bridge.admission.review import AdmissionAnswer, AdmissionRequest
 from slurm_bridge.admission.rules import AdmissionRules
 from slurm_bridge.daemon import configuration
 from slurm_bridge.daemon.namespace_labels import NamespaceLabels
-from slurm_bridge.model import selectors
+from slurm_bridge.model import selectors, texts
 from slurm_bridge.scheduler.context import Config
 from slurm_bridge.settings.admission import SYSTEM_NAMESPACES
 from slurm_bridge.settings.model import Settings
@@ -19,6 +19,9 @@ from slurm_bridge.web import admission
 from slurm_bridge.web.admission import Review, ReviewedObject
 from slurm_bridge.web.routes import Routes
 from slurm_bridge.workloads import kind_table
+
+#: Letters of a name in the log: any client that reaches the port may send one.
+_SHOWN: Final = 300
 
 #: Kinds that have a label of their own in the metrics; other ones share one.
 _KINDS: Final = frozenset(kind.kind for kind in kind_table.RESOURCES)
@@ -93,8 +96,8 @@ def _reviewed(request: AdmissionRequest, answer: AdmissionAnswer) -> ReviewedObj
     outcome = "changed" if answer.patch else "allowed" if answer.allowed else "refused"
     return ReviewedObject(
         body=review.write(answer),
-        about=request.about,
-        user=request.user_info.username,
+        about=texts.bounded(request.about, _SHOWN),
+        user=texts.bounded(request.user_info.username, _SHOWN),
         outcome=outcome if answer.surprise is None else "failed",
         message=answer.message,
         surprise=answer.surprise,

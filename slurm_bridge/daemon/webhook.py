@@ -56,7 +56,10 @@ class WebhookService:
         pages = {**probes.routes(self.health, self.metrics), **self._reviewer.routes()}
         self.server = submission_api.opened(settings, pages)
         self.probes = submission_api.probed(settings, probes.alone(self.health))
-        self._supervise(settings, source)
+        self.reloader: Reload | None = None
+        if source is not None:
+            self.reloader = Reload(settings, source, Use(apply=self._apply, told=self._told), clock)
+        self._supervise()
 
     def run(self) -> int:
         """Run until stopped; returns the exit status."""
@@ -67,14 +70,14 @@ class WebhookService:
             self._labels.stop()
             self._config.chain.close()
 
-    def _supervise(self, settings: Settings, source: SettingsReader | None) -> None:
+    def _supervise(self) -> None:
         add = self.supervisor.add
         add("web", self.server.run, carries=True)
         if self.probes is not None:
             add("probes", self.probes.run, carries=True)
         add("watchdog", self._watch)
-        if source is not None:
-            add("reload", Reload(settings, source, Use(apply=self._apply, told=self._told), self._clock).run)
+        if self.reloader is not None:
+            add("reload", self.reloader.run)
         self.health.alive_while("threads", lambda: ", ".join(self.supervisor.dead()))
         self.health.ready_while("caches", self._labels.problem)
         self.health.ready_while("serves", lambda: "about to stop" if self.supervisor.stop.is_set() else "")

@@ -54,6 +54,9 @@ def settings(cluster: Mapping[str, str], name: str, **groups: Any) -> Settings:
 class Daemon:
     """One `slurm-bridge run`; the log of all its lives is in one file."""
 
+    #: Further words of the command line.
+    arguments: tuple[str, ...] = ()
+
     def __init__(self, folder: pathlib.Path, chosen: Settings, variables: Mapping[str, str] | None = None) -> None:
         self.settings = chosen
         self._variables = dict(variables or {})
@@ -88,7 +91,7 @@ class Daemon:
     def start(self) -> None:
         """Begin; `await_ready` says when it works."""
         with self.log.open("ab") as log:
-            command = [str(_PROGRAM), "run", "--config", str(self.configuration)]
+            command = [str(_PROGRAM), "run", "--config", str(self.configuration), *self.arguments]
             self._process = subprocess.Popen(command, stdout=log, stderr=log, env=self.environment)
 
     @property

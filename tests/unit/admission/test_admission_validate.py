@@ -202,7 +202,10 @@ class TestCreator:
         for make in (lambda notes: pod("web", OURS, notes), lambda notes: job("web", OURS, notes)):
             assert "only the admission webhook" in validated(make(forged)).message
             assert validated(make(own)).allowed
-            assert "only the admission webhook" in validated(make(forged), make(own)).message
+            for sub in ("", "status"):
+                assert (
+                    "only the admission webhook" in validated(make(forged), make(own), asked(sub_resource=sub)).message
+                )
             assert "only the admission webhook" in validated(make({}), make(own)).message
             assert validated(make(forged), asked=asked(user=DAEMON)).allowed
 
