@@ -69,6 +69,7 @@ def _annotations(scheduler: str) -> tuple[BadManifest, ...]:
         "account": ("two words", "a name of letters"),
         "constraints": ("rack1 nvme", "a Slurm feature expression"),
         "cpu-per-task": ("0", "rounds up to 1 to 65533 cpus"),
+        "environment": ("yes", "allowed is true, false or torch"),
         "exclusive": ("maybe", "allowed is true or false"),
         "gang": ("yes", "allowed is true or false"),
         "gres": ("gpu:0", "a comma list of name[:type][:count]"),

@@ -3,6 +3,7 @@
     a pod of the bridge     schedulerName    the first of the bridge's, in a managed namespace where the pod names none
                             nodeName         removed in a managed namespace, when the pod is created and never later
                             tolerations      the one of the nodes that the bridge manages, where one is configured
+                            env              Slurm's environment in all containers, where the pod asks for it
     every object of the     created-by       the user; removed from pods and Jobs that controllers make; kept by changes
     bridge
 
@@ -13,6 +14,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from slurm_bridge.admission import bridge_marks, validate
+from slurm_bridge.admission.environment import slurm_environment
 from slurm_bridge.admission.review import CREATE, UPDATE, AdmissionRequest, Patch, part
 from slurm_bridge.admission.rules import AdmissionRules
 from slurm_bridge.model import creator, kinds, names
@@ -47,6 +49,20 @@ def _pod(request: AdmissionRequest, manifest: Json, rules: AdmissionRules) -> It
         yield {"op": "remove", "path": "/spec/nodeName"}
     if rules.toleration is not None:
         yield from _tolerating(spec, rules.toleration)
+    yield from _environment(manifest, rules)
+
+
+def _environment(manifest: Json, rules: AdmissionRules) -> Iterator[Operation]:
+    """The variables that a container lacks, before its own, so that those can refer to them."""
+    asked = part(manifest, "metadata", "annotations").get(names.JOB_PREFIX + names.ENVIRONMENT)
+    if asked is None and rules.translation.environment:
+        asked = "true"
+    for sort in ("initContainers", "containers"):
+        for number, container in enumerate(part(manifest, "spec").get(sort) or ()):
+            given = container.get("env") or []
+            added = slurm_environment(str(asked or ""), {one.get("name") for one in given})
+            if added:
+                yield {"op": "add", "path": f"/spec/{sort}/{number}/env", "value": [*added, *given]}
 
 
 def _tolerating(spec: Json, wanted: Json) -> Iterator[Operation]:

@@ -8,6 +8,7 @@ import pytest
 
 from slurm_bridge.admission.rules import MIRROR
 from slurm_bridge.model import creator, names
+from slurm_bridge.translate.rules import Rules
 from tests.bad_manifests import deployment, job, pod
 from tests.unit.admission.reviews import ASKED, DAEMON, JOB_CONTROLLER, MANAGED, OURS, RULES, Asked, Json, mutated
 
@@ -76,6 +77,35 @@ def test_the_toleration_of_managed_nodes_is_added_once() -> None:
     both = mutated(pod("web", OURS, tolerations=[other]), asked=asked(rules=rules))
     assert both["spec"]["tolerations"] == [other, TAINT]
     assert "tolerations" not in mutated(pod("web", "volcano"), asked=asked(rules=rules))["spec"]
+
+
+class TestEnvironment:
+    """Slurm's environment as variables."""
+
+    ASKS = {names.JOB_PREFIX + "environment": "true"}  # noqa: RUF012
+
+    def test_a_pod_that_asks_gets_it_in_all_containers(self) -> None:
+        """What a container sets itself stays, and comes last."""
+        container = {"name": "c", "image": "none", "env": [{"name": "SLURM_JOB_ID", "value": "mine"}]}
+        asking = pod("web", OURS, self.ASKS, containers=[container], initContainers=[{"name": "i", "image": "none"}])
+        made = mutated(asking)["spec"]
+        variables = [one["name"] for one in made["containers"][0]["env"]]
+        assert "SLURM_PROCID" in variables
+        assert variables.count("SLURM_JOB_ID") == 1
+        assert made["containers"][0]["env"][-1] == {"name": "SLURM_JOB_ID", "value": "mine"}
+        assert "SLURM_JOB_ID" in [one["name"] for one in made["initContainers"][0]["env"]]
+        assert mutated(mutated(asking)) == mutated(asking)
+
+    def test_other_pods_get_none(self) -> None:
+        """Those that do not ask, those that refuse, and those of other schedulers."""
+        everywhere = dataclasses.replace(RULES, translation=Rules(cluster_id="here", environment=True))
+        for manifest, rules in (
+            (pod("web", OURS), RULES),
+            (pod("web", OURS, {names.JOB_PREFIX + "environment": "false"}), everywhere),
+            (pod("web", "volcano", self.ASKS), everywhere),
+        ):
+            assert "env" not in mutated(manifest, asked=asked(rules=rules))["spec"]["containers"][0]
+        assert "env" in mutated(pod("web", OURS), asked=asked(rules=everywhere))["spec"]["containers"][0]
 
 
 class TestCreator:
