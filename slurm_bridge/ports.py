@@ -56,6 +56,9 @@ class Slurm(Protocol):
     def cancel(self, job_id: JobId) -> Outcome:
         """End a job; one that has ended or never was is refused with OVER or NO_SUCH_JOB."""
 
+    def cancel_many(self, job_ids: Sequence[JobId]) -> Mapping[JobId, Outcome]:
+        """End jobs by one order; how it ended for each of them."""
+
     def note(self, job_id: JobId, owner: Owner) -> Outcome:
         """Rewrite the owner record of a job of ours, running or pending, for example with a last note.
 

@@ -135,6 +135,7 @@ def rhythm(settings: Settings) -> Rhythm:
     return Rhythm(
         fastest=given.fastest_seconds,
         slowest=given.slowest_seconds,
+        share=given.cpu_share,
         details_per_second=given.detail_reads_per_second,
         full_states_above=given.full_list_above,
         sweep=given.sweep_seconds,

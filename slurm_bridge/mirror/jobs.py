@@ -1,10 +1,12 @@
 """Keeps the table of placeholders true: `jobs/state` of ours, details by a budgeted round robin, a sweep for strays.
 
-    poll     state words of our living jobs in one call (chunks, or everything beyond a size); period adapts to change,
-             and jobs that have run for a while are left out most of the time
+    poll     state words of our living jobs in one call (chunks, or everything beyond a size); of those that wait or
+             have just moved soon after a change, and later each time that nothing changes; of those that have run for
+             a while part by part, as often as their cost allows; a change in one part makes it the turn of the others
     confirm  a job that an answer left out is asked for by id: only a plain "no such job" counts, never silence
     details  reason, estimated start, hold and edits: the job whose last reading is oldest, so many reads a second
-    sweep    ids that live in Slurm and that we cannot place are looked at once: ours are adopted, others remembered
+    sweep    every id that Slurm knows: ours that are not among them have vanished, and those that live and that we
+             cannot place are looked at once: ours are adopted, others remembered
     recover  one full list, at the start of a leadership only
 
 A job that waits costs nothing but its share of these calls.
@@ -13,13 +15,13 @@ A job that waits costs nothing but its share of these calls.
 import dataclasses
 import heapq
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import TypeVar
+from typing import Final, TypeVar
 
 from loguru import logger
 
 from slurm_bridge import errors, ports
 from slurm_bridge.mirror import readings
-from slurm_bridge.mirror.rhythm import Rhythm
+from slurm_bridge.mirror.rhythm import PollPace, Rhythm
 from slurm_bridge.mirror.strays import Strays
 from slurm_bridge.mirror.table import Table
 from slurm_bridge.model.job import JobStates, JobView, Phase
@@ -32,6 +34,10 @@ T = TypeVar("T")
 
 #: For how many seconds a job that has just started counts as moving.
 SETTLED = 3.0
+#: When the last sweep was, while one is due as soon as possible.
+_OWED: Final = float("-inf")
+#: From so many on, jobs that have ended are confirmed together.
+TOGETHER = 10
 #: One job read alone costs as much as so many in a list of all.
 SINGLE_COSTS = 4
 
@@ -46,13 +52,14 @@ class Mirror:
         self._cluster_id = cluster_id
         self._rhythm = rhythm or Rhythm()
         self._period = self._rhythm.fastest
-        self._due = self._swept = self._detailed = self._cost = self._polled = 0.0
+        self._due = self._settled_due = self._swept = self._polled = 0.0
+        self._read_first = self._read_again = 0.0
+        self._pace, self._part = PollPace(self._rhythm), 0
         self._strays = Strays(table, lambda view: self._ours(view.owner))
         #: How many jobs the last full list had: what the next one will cost.
         self._listed = 0
         #: When a job was met of which nothing can be read: what is known of it stays, and it is not asked for in a row.
         self._odd: dict[JobId, float] = {}
-        self._asked_all = float("-inf")
         self._recovered: Callable[[], None] = lambda: None
         self.last_good: float | None = None
         self.failures = 0
@@ -65,7 +72,12 @@ class Mirror:
     @property
     def due_in(self) -> float:
         """Seconds until a step would do something; never longer than the fastest period, for a nudge may come."""
-        return min(self._rhythm.fastest, max(0.01, self._due - self._clock.now()))
+        return min(self._rhythm.fastest, max(0.01, min(self._due, self._settled_due) - self._clock.now()))
+
+    @property
+    def owes_sweep(self) -> bool:
+        """A job has vanished, or Slurm did not answer, and the other jobs have not been looked at since."""
+        return self._swept == _OWED
 
     def on_recovery(self, listener: Callable[[], None]) -> None:
         """The function to call when Slurm answers again."""
@@ -86,37 +98,74 @@ class Mirror:
 
     def step(self) -> None:
         """Whatever is due; a Slurm that does not answer is asked again after a pause that grows."""
-        if self._clock.now() < self._due:
+        if self._clock.now() < min(self._due, self._settled_due):
             return
         try:
-            began = self._clock.now()
-            changed = self.poll()
-            self._cost = self._clock.now() - began
+            self._poll_moving()
+            self._poll_settled()
             self.details()
             if self._clock.now() - self._swept >= self._rhythm.sweep:
                 self.sweep()
-            slower = min(self._rhythm.slowest, self._period * 1.5)
-            self._period = self._rhythm.fastest if changed else slower
-            # A Slurm that takes long to answer is asked less often, or asking would be all that it does.
-            self._due = self._clock.now() + max(self._period, self._cost)
         except errors.BridgeError as problem:
             self.failures += 1
             pause = backoff.pause(self.failures, first=self._rhythm.fastest, most=self._rhythm.slowest)
             wish = problem.retry_after if isinstance(problem, errors.TryLater) else None
-            self._due = self._clock.now() + max(pause, wish or 0.0)
+            self._due = self._settled_due = self._clock.now() + max(pause, wish or 0.0)
             if self.failures == 1 or isinstance(problem, errors.OperatorMustAct):
                 logger.warning("Slurm cannot be asked for our jobs, next try in {:.1f} s: {}", pause, problem)
 
-    def poll(self) -> int:
-        """Ask for the state of the living placeholders whose turn it is; how many have changed."""
-        known = self._turn()
+    def _poll_moving(self) -> None:
+        """Those that wait or have just moved: a start is awaited by a pod."""
+        began = self._clock.now()
+        if began < self._due:
+            return
+        living = self._table.alive()
+        if not living:
+            self._keep_fresh()
+        changed = self.poll([one for one in living if not _settled(one, began)])
+        slower = min(self._rhythm.slowest, self._period * 1.5)
+        self._period = self._rhythm.fastest if changed else slower
+        # A Slurm that takes long to answer is asked less often, or asking would be all that it does.
+        self._due = self._clock.now() + max(self._period, self._clock.now() - began)
+
+    def _poll_settled(self) -> None:
+        """A part of those that have run for a while; others rarely end alone, so after a change the rest is asked for.
+
+        None is left out for longer than the slowest period.
+        """
+        began = self._clock.now()
+        if began < self._settled_due:
+            return
+        settled = [one for one in self._table.alive() if _settled(one, began)] if self._table.running else []
+        parts = self._rhythm.parts(len(settled))
+        self._part = (self._part + 1) % max(1, parts)
+        changed = self.poll([one for one in settled if one.job_id % parts == self._part])
+        cost = self._clock.now() - began
+        if changed:
+            self.poll([one for one in settled if one.job_id % parts != self._part])
+            self._period = self._rhythm.fastest
+            self._due = min(self._due, self._clock.now() + self._period)
+        more = self._clock.now() - began - cost
+        pause = self._pace.pause(cost, parts, more) if settled else self._rhythm.fastest
+        self._settled_due = self._clock.now() + pause
+
+    def _keep_fresh(self) -> None:
+        """With nothing to ask for, Slurm is asked now and then all the same."""
+        now = self._clock.now()
+        if self.failing or self.last_good is None or now - self.last_good >= self._rhythm.slowest:
+            self._ask(lambda: self._slurm.states([JobId(1)]))
+
+    def poll(self, known: Sequence[Placeholder] | None = None) -> int:
+        """Ask for the states of these placeholders, or of all that live; how many have changed."""
+        known = self._table.alive() if known is None else known
         if not known:
-            now = self._clock.now()
-            if self.failing or self.last_good is None or now - self.last_good >= self._rhythm.slowest:
-                self._ask(lambda: self._slurm.states([JobId(1)]))
             return 0
         ids = None if len(known) > self._rhythm.full_states_above else [one.job_id for one in known]
         states = self._ask(lambda: self._slurm.states(ids))
+        return self._learn(known, states)
+
+    def _learn(self, known: Sequence[Placeholder], states: Mapping[JobId, JobStates]) -> int:
+        """What the states of these say; how many have changed."""
         # Missing jobs first: a place that Slurm has forgotten must not be given to another before that is known.
         missing = [one for one in known if one.job_id not in states]
         self._confirm(missing)
@@ -125,28 +174,29 @@ class Mirror:
             # One list says of all of them what each would otherwise be read for when its pods are bound.
             self._adopt(self._all())
             moved = [one for one in moved if self._table.get(one.job_id) is one]
+        twice = self._ended_twice(moved, states)
         for one in moved:
-            self._move(one, states[one.job_id])
+            self._move(one, states[one.job_id], confirmed=one.job_id in twice)
         self._polled = self._clock.now()
         return len(moved) + len(missing)
-
-    def _turn(self) -> tuple[Placeholder, ...]:
-        """Those that wait or have just moved, every time; those that have run for a while, at the slowest period.
-
-        A start is awaited by a pod, and there are few that may start; an end can be seen some seconds later.
-        """
-        now, living = self._clock.now(), self._table.alive()
-        if now - self._asked_all >= self._rhythm.slowest:
-            self._asked_all = now
-            return living
-        return tuple(one for one in living if one.phase is not Phase.RUNNING or now - one.since < SETTLED)
 
     def _many_started(self, moved: Sequence[Placeholder], states: Mapping[JobId, JobStates]) -> bool:
         """So many have started that one list of all jobs costs less than one reading each."""
         started = sum(states[one.job_id].phase in readings.STARTED and not one.started for one in moved)
         return started >= self._rhythm.many and started * SINGLE_COSTS > max(self._listed, len(states))
 
-    def _move(self, old: Placeholder, seen: JobStates) -> None:
+    def _ended_twice(self, moved: Iterable[Placeholder], states: Mapping[JobId, JobStates]) -> frozenset[JobId]:
+        """Those that have ended by a second answer, too: one question for many, instead of one for each.
+
+        None where Slurm may have given an id away: that takes a crash, or a job that was never looked at.
+        """
+        ended = [one.job_id for one in moved if one.phase is Phase.RUNNING and one.view and _over(states[one.job_id])]
+        if len(ended) < TOGETHER or self.owes_sweep:
+            return frozenset()
+        again = self._ask(lambda: self._slurm.states(ended))
+        return frozenset(job_id for job_id in ended if job_id in again and again[job_id] == states[job_id])
+
+    def _move(self, old: Placeholder, seen: JobStates, *, confirmed: bool = False) -> None:
         """Take in new state words. A job of which we only knew that it may exist has to show first whose it is."""
         if old.certainty is Certainty.MAYBE:
             self._look(old)
@@ -154,7 +204,12 @@ class Mirror:
         state = seen.state if seen.components else old.state
         started = old.started or seen.phase in readings.STARTED
         new = dataclasses.replace(
-            old, state=state, started=started, torn=readings.torn(old, seen), since=self._clock.now()
+            old,
+            state=state,
+            started=started,
+            torn=readings.torn(old, seen),
+            since=self._clock.now(),
+            confirmed=confirmed,
         )
         # Unless newer news has come meanwhile.
         if self._table.get(old.job_id) is old:
@@ -226,7 +281,7 @@ class Mirror:
         lost = old.lost
         if old.alive and old.certainty is Certainty.SEEN:
             # slurmctld has lost something: what else is not as we knew it? An earlier attempt may be back.
-            self._swept = float("-inf")
+            self._swept = _OWED
             # Seen so lately that its end could not have been purged since: a cancelled one is not lost.
             lost = lost or now - max(self._polled, old.since, old.read or 0.0) <= self._rhythm.remembered
         self._table.put(dataclasses.replace(old, certainty=Certainty.GONE, lost=lost, torn=False, since=now))
@@ -265,11 +320,12 @@ class Mirror:
         When very many were never read, as after a burst, one list of all is cheaper and tells them all why they wait.
         """
         now = self._clock.now()
-        first = self._quota(now, self._rhythm.first_details_per_second)
-        again = self._quota(now, self._rhythm.details_per_second)
+        first = self._quota(now - self._read_first, self._rhythm.first_details_per_second)
+        again = self._quota(now - self._read_again, self._rhythm.details_per_second)
         if not max(first, again):
             return
-        self._detailed = now
+        self._read_first = now
+        self._read_again = now if again else self._read_again
         ready = self._ready(now)
         unread = [one for one in ready if one.read is None or one.read < one.since]
         if len(unread) >= self._rhythm.crowd:
@@ -279,9 +335,9 @@ class Mirror:
         for one in oldest or heapq.nsmallest(again, ready, key=lambda one: one.read or 0.0):
             self._look(one)
 
-    def _quota(self, now: float, rate: float) -> int:
+    def _quota(self, seconds: float, rate: float) -> int:
         """How many reads are allowed; what was not used counts for one slow period, or until it makes one read."""
-        return min(int((now - self._detailed) * rate), max(1, int(self._rhythm.slowest * rate)))
+        return min(int(seconds * rate), max(1, int(self._rhythm.slowest * rate)))
 
     def _ready(self, now: float) -> list[Placeholder]:
         """Those that have been left alone for long enough to be asked for."""
@@ -291,14 +347,21 @@ class Mirror:
             one
             for one in self._table.alive()
             if one.certainty is Certainty.SEEN
-            and now - max(one.since, one.read or 0.0) >= self._rhythm.patience
+            and now - max(one.since, one.read or 0.0) >= self._left_alone(one)
             and one.job_id not in self._odd
         ]
+
+    def _left_alone(self, one: Placeholder) -> float:
+        """A job that runs as it was read has little to say."""
+        read = one.read is not None and one.read >= one.since
+        return self._rhythm.slowest if read and one.phase is Phase.RUNNING else self._rhythm.patience
 
     def sweep(self) -> None:
         """Find placeholders of ours that we do not know of: a submit whose answer was lost may have made them."""
         self._swept = self._clock.now()
+        known = self._table.alive()
         states = self._ask(lambda: self._slurm.states(None))
+        self._learn(known, states)
         unplaced = self._strays.among(states)
         views = self._all() if len(unplaced) >= self._rhythm.many else self._read(unplaced)
         self._adopt(views)
@@ -333,5 +396,15 @@ class Mirror:
         if self.failures:
             self.failures = 0
             # A slurmctld that came back may have forgotten the end of jobs, which then run again.
-            self._swept = self._asked_all = float("-inf")
+            self._swept = _OWED
             self._recovered()
+
+
+def _over(seen: JobStates) -> bool:
+    """A job without components has ended."""
+    return len(seen.components) == 1 and seen.phase is Phase.ENDED
+
+
+def _settled(one: Placeholder, now: float) -> bool:
+    """It has run for a while: the next that is heard of it is its end."""
+    return one.phase is Phase.RUNNING and now - one.since >= SETTLED

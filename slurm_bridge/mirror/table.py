@@ -148,6 +148,12 @@ class Table:
         with self._lock:
             return sum(map(self._phases.__getitem__, _UNSTARTED))
 
+    @property
+    def running(self) -> int:
+        """How many run, or did when Slurm still knew them."""
+        with self._lock:
+            return self._phases[Phase.RUNNING]
+
     def unstarted_by_namespace(self) -> Mapping[str, int]:
         """The same for each namespace."""
         with self._lock:

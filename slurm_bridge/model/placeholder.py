@@ -33,6 +33,8 @@ class Placeholder:
 
     `started`: the job has held nodes, which decides what its end means. `lost`: the job was alive and is now unknown to
     Slurm. Slurm remembers ended jobs for a while, so it has not ended this job but forgotten it.
+
+    `confirmed`: two answers about states have said that this job, which was running before, has ended.
     """
 
     job_id: JobId
@@ -46,6 +48,7 @@ class Placeholder:
     torn: bool = False
     lost: bool = False
     seen: bool = True
+    confirmed: bool = False
 
     @property
     def phase(self) -> Phase:

@@ -54,6 +54,10 @@ class FencedSlurm:
         self._fence.check("cancel")
         return self._inner.cancel(job_id)
 
+    def cancel_many(self, job_ids: Sequence[JobId]) -> Mapping[JobId, Outcome]:
+        self._fence.check("cancel_many")
+        return self._inner.cancel_many(job_ids)
+
     def note(self, job_id: JobId, owner: Owner) -> Outcome:
         self._fence.check("note")
         return self._inner.note(job_id, owner)

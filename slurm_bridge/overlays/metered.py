@@ -80,6 +80,10 @@ class MeteredSlurm:
     def cancel(self, job_id: JobId) -> Outcome:
         return self._meter.order("cancel", lambda: self._inner.cancel(job_id))
 
+    def cancel_many(self, job_ids: Sequence[JobId]) -> Mapping[JobId, Outcome]:
+        with self._meter.reading("cancel_many"):
+            return self._inner.cancel_many(job_ids)
+
     def note(self, job_id: JobId, owner: Owner) -> Outcome:
         return self._meter.order("note", lambda: self._inner.note(job_id, owner))
 

@@ -22,6 +22,7 @@ from slurm_bridge.scheduler.avoid import Avoided, Holds
 from slurm_bridge.scheduler.eviction.hold_table import HoldTable
 from slurm_bridge.scheduler.guard import Guard
 from slurm_bridge.scheduler.ids import IdRange
+from slurm_bridge.scheduler.joint_cancels import JointCancels
 from slurm_bridge.scheduler.keyed_waiters import KeyedWaiters
 from slurm_bridge.scheduler.pod_index import PodIndex
 from slurm_bridge.scheduler.queue import Filed
@@ -172,10 +173,12 @@ class SchedulerContext:
     promised: HoldTable = dataclasses.field(init=False)
     #: Around every loop over workloads.
     guard: Guard = dataclasses.field(init=False)
+    cancels: JointCancels = dataclasses.field(init=False)
 
     def __post_init__(self) -> None:
         self.promised = HoldTable(self.states)
         self.guard = Guard(self.clock, self.counters)
+        self.cancels = JointCancels(self.slurm, self.clock)
 
     def refresh_facts(self) -> None:
         """What we know of Slurm's nodes has shown itself out of date."""

@@ -110,7 +110,9 @@ def ended(placeholder: Placeholder) -> str:
     word = end_word(placeholder)
     if word == "GONE":
         return f"Slurm no longer knows job {placeholder.job_id}"
-    reason = placeholder.view.reason if placeholder.view is not None else ""
+    # Of a reading from before its end the reason is that of a wait.
+    view = placeholder.view
+    reason = view.reason if view is not None and view.state.phase is Phase.ENDED else ""
     tail = f" ({word}: {reason})" if reason and reason != "None" else f" ({word})"
     return f"Slurm job {placeholder.job_id} {ENDS[word]}{tail}"
 

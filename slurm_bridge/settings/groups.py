@@ -223,9 +223,13 @@ class MirrorSettings(SettingsGroup):
     """How Slurm is watched."""
 
     fastest_seconds: Seconds = 0.2
-    """The time between two reads of the states of the bridge's jobs while they change."""
+    """The shortest time between two reads of the states of the bridge's jobs."""
     slowest_seconds: Annotated[Seconds, kinds.above("fastest_seconds")] = 5.0
-    """The time between two reads while nothing changes."""
+    """The longest time between two reads of the state of a job, and the time between two reads while no job runs and \
+nothing changes."""
+    cpu_share: Annotated[float, Field(gt=0, le=1)] = 0.03
+    """How much of one processor slurmctld and the bridge together may use to read the states of running jobs while \
+nothing changes. It determines how soon the end of a job is noticed: after `fastest_seconds` to `slowest_seconds`."""
     detail_reads_per_second: Rate = 1.0
     """How many waiting jobs are read in full per second. It determines how soon a hold, an edit or a new reason is \
 noticed."""

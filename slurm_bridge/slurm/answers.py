@@ -54,13 +54,19 @@ def states(rows: Iterable[shapes.StateRow], *, components: bool = True) -> Mappi
     Without `components` those whose leader is listed too are only found in its entry.
     """
     alone: dict[JobId, JobStates] = {}
+    # Of a few combinations, for thousands of jobs at a time.
+    met: dict[tuple[str, ...], tuple[Component, ...]] = {}
     apart: list[shapes.StateRow] = []
     for row in rows:
         text = str(row.job_id)
         # Looked at before `int`, which would read the array task 7_1 as 71.
         if _ID.fullmatch(text):
             job_id = JobId(int(text))
-            alone[job_id] = JobStates(job_id=job_id, components=_alone(state_of(row.state)))
+            words = (row.state,) if isinstance(row.state, str) else tuple(row.state or ())
+            whole = met.get(words)
+            if whole is None:
+                whole = met[words] = (Component(offset=0, state=state_of(row.state)),)
+            alone[job_id] = JobStates(job_id=job_id, components=whole)
         else:
             apart.append(row)
     return alone | _groups(apart, components=components)
@@ -83,11 +89,6 @@ def _groups(rows: Iterable[shapes.StateRow], *, components: bool) -> dict[JobId,
             listed = tuple(Component(offset=offset, state=states_[job_id]) for offset, job_id in enumerate(ids))
             found[whole] = JobStates(job_id=whole, components=listed)
     return found
-
-
-@functools.lru_cache(maxsize=256)
-def _alone(words: JobState) -> tuple[Component, ...]:
-    return (Component(offset=0, state=words),)
 
 
 def job(row: shapes.JobRow) -> JobView:

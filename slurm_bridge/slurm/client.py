@@ -116,6 +116,13 @@ class SlurmClient:
     def cancel(self, job_id: JobId) -> Outcome:
         return self._end(calls.cancel(job_id), (job_id,))[job_id]
 
+    def cancel_many(self, job_ids: Sequence[JobId]) -> Mapping[JobId, Outcome]:
+        return {
+            job_id: outcome
+            for chunk in calls.chunks(job_ids)
+            for job_id, outcome in self._end(calls.cancel_many(chunk), chunk).items()
+        }
+
     def assign(self, job_id: JobId, owner: Owner, reservation: str, priority: int | None) -> Outcome:
         return self._change(job_id, lambda: fields.assign(owner, reservation, priority))
 

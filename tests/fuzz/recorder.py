@@ -71,6 +71,9 @@ class Slurm:
         self._views.pop(job_id, None)
         return Done(job_id=job_id)
 
+    def cancel_many(self, job_ids: Sequence[JobId]) -> Mapping[JobId, Outcome]:
+        return {job_id: self.cancel(job_id) for job_id in job_ids}
+
     def reserve(self, _name: str, _nodes: Sequence[str], _user: str, _seconds: int) -> Outcome:
         return Done(job_id=JobId(0))
 

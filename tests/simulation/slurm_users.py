@@ -39,8 +39,10 @@ class Neighbours:
             self._world.slurm.control.end(job_id, "COMPLETED")
 
     def end(self) -> None:
-        """Most are cancelled, waiting ones first."""
-        there = sorted(self._jobs, key=lambda job_id: (not self._runs(job_id), job_id))
+        """Most are cancelled, waiting ones first; jobs that have left, and are back since a crash, are among them."""
+        jobs = self._world.slurm.world.jobs.values()
+        mine = [job.job_id for job in jobs if job.ask.name == "neighbour" and not job.over]
+        there = sorted(mine, key=lambda job_id: (not self._runs(job_id), job_id))
         for job_id in there[self._staying :]:
             self._leave(job_id)
         for job_id in there[: self._staying]:

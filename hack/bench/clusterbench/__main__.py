@@ -11,7 +11,7 @@ import signal
 import sys
 from collections.abc import Mapping, Sequence
 
-from clusterbench import adapters, contestants, figures, gangs, idle_cost, report, testbed, turns
+from clusterbench import adapters, contestants, ends, figures, gangs, idle_cost, report, testbed, turns
 from slurm_bridge.slurm.wire import WIRES
 
 PROJECT = pathlib.Path(__file__).resolve().parents[3]
@@ -28,7 +28,11 @@ def _arguments(argv: Sequence[str]) -> argparse.Namespace:
         "--gang", type=int, default=512, help="pods of the gang; 0 leaves that out (default %(default)s)"
     )
     parser.add_argument("--waiting", type=int, default=10_000, help="workloads that wait; 0 leaves that out")
-    parser.add_argument("--quiet-seconds", type=float, default=60, help="how long the waiting ones are watched")
+    parser.add_argument(
+        "--quiet-seconds", type=float, default=60, help="how long the waiting or running ones are watched"
+    )
+    parser.add_argument("--ends", type=int, default=300, help="pods that end at once; 0 leaves that out")
+    parser.add_argument("--running", type=int, default=3000, help="pods that run then (default %(default)s)")
     parser.add_argument("--no-calls", dest="calls", action="store_false", help="leave out single calls of the adapters")
     parser.add_argument(
         "--only", nargs="+", choices=contestants.CONTESTANTS, default=list(contestants.CONTESTANTS), help="contestants"
@@ -73,7 +77,14 @@ def _waiting(bed: testbed.Bed, given: argparse.Namespace) -> None:
         _store({"waiting": quiet.document()})
 
 
-_PARTS = (_throughput, _gangs, _calls, _waiting)
+def _ends(bed: testbed.Bed, given: argparse.Namespace) -> None:
+    if given.ends:
+        ended = ends.measure(bed, given.running, given.ends, given.quiet_seconds, FOLDER)
+        print(ended)
+        _store(ended.document())
+
+
+_PARTS = (_throughput, _gangs, _calls, _ends, _waiting)
 
 
 def _store(measured: Mapping[str, object]) -> None:

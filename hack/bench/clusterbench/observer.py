@@ -1,4 +1,4 @@
-"""Sees when pods get their nodes, by a watch of its own that costs the same in every turn."""
+"""Sees when pods get their nodes and are deleted, by a watch of its own that costs the same in every turn."""
 
 import pathlib
 import random
@@ -14,7 +14,7 @@ from slurm_bridge.runtime.clock import SystemClock
 
 
 class Observer:
-    """The pods of one namespace: by name, when each was first seen on a node, and which job put it there."""
+    """The pods of one namespace, by name: when each was first seen on a node and being deleted, and its job."""
 
     def __init__(self, kubeconfig: pathlib.Path, namespace: str) -> None:
         access = config.from_kubeconfig(kubeconfig)
@@ -24,6 +24,7 @@ class Observer:
         self._changes: ports.Changes[Pod] | None = None
         self._thread = threading.Thread(target=self._watch, daemon=True)
         self.bound: dict[str, float] = {}
+        self.leaving: dict[str, float] = {}
         self.jobs: dict[str, int] = {}
         self.nodes: dict[str, str] = {}
         self.left: set[str] = set()
@@ -63,6 +64,7 @@ class Observer:
             pod = change.object
             since = pod.metadata.resource_version
             if isinstance(change, ports.Gone):
+                self.leaving.setdefault(pod.metadata.name, time.time())
                 self.left.discard(pod.metadata.name)
             else:
                 self._see(pod)
@@ -71,6 +73,8 @@ class Observer:
     def _see(self, pod: Pod) -> None:
         name = pod.metadata.name
         self.left.add(name)
+        if pod.terminating:
+            self.leaving.setdefault(name, time.time())
         if pod.spec.node_name and name not in self.bound:
             self.bound[name] = time.time()
             self.nodes[name] = pod.spec.node_name

@@ -86,14 +86,20 @@ class Bed:
             self.slurm.call("DELETE", "/jobs/", body.encode())
 
 
-def until(over: Callable[[], bool], seconds: float, what: str, check: Callable[[], None] = lambda: None) -> float:
+def until(
+    over: Callable[[], bool],
+    seconds: float,
+    what: str,
+    check: Callable[[], None] = lambda: None,
+    pause: float = _PAUSE,
+) -> float:
     """Seconds that it took; TimeoutError when it takes too long, and whatever `check` raises meanwhile."""
     begin = time.monotonic()
     while not over():
         check()
         if time.monotonic() - begin > seconds:
             raise TimeoutError(f"{what}: not within {seconds:.0f} s")
-        time.sleep(_PAUSE)
+        time.sleep(pause)
     return time.monotonic() - begin
 
 

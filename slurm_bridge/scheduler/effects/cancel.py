@@ -70,7 +70,7 @@ def withdraw(ctx: SchedulerContext, placeholder: Placeholder, why: str, *, noted
     refused = noting.why if isinstance(noting, Refused) else None
     if refused is Refusal.BUSY or (noted and refused is not Refusal.UNKNOWN_NODE and not _settled(noting)):
         return False
-    outcome = ctx.slurm.cancel(placeholder.job_id)
+    outcome = ctx.cancels.one(placeholder.job_id)
     if not _settled(outcome):
         logger.warning("job {} could not be cancelled yet: {}", placeholder.job_id, outcome)
         return False

@@ -102,6 +102,9 @@ def doubt(ctx: SchedulerContext, members: WorkloadPods, placeholder: Placeholder
     settled = placeholder.since + ends.settle_seconds
     if now < settled:
         return Filed(after=settled - now)
+    if ctx.mirror.owes_sweep:
+        # Perhaps others are gone, too, and nothing is known of that yet.
+        return Filed(after=ctx.limits.backoff_first)
     vanished, bound = ctx.table.vanished(named=not placeholder.seen)
     if ends.breaker.open(vanished, bound):
         text = f"{vanished} of {bound} placeholder jobs vanished at once; no pod is ended until Slurm shows other jobs"
@@ -129,10 +132,20 @@ def _bound_by_us(ctx: SchedulerContext, members: WorkloadPods, job_id: names.Job
 
 def end(ctx: SchedulerContext, members: WorkloadPods, placeholder: Placeholder) -> Filed:
     """The job of bound pods has ended; whether the id is still that job's is looked at first."""
-    read = ctx.mirror.look(placeholder.job_id, placeholder.owner, tell=False)
-    if read is None or (read.alive and not read.torn):
-        return AT_ONCE
+    read = placeholder
+    if not _is_certain(ctx, placeholder):
+        found = ctx.mirror.look(placeholder.job_id, placeholder.owner, tell=False)
+        if found is None or (found.alive and not found.torn):
+            return AT_ONCE
+        read = found
     return _end(ctx, members, read)
+
+
+def _is_certain(ctx: SchedulerContext, placeholder: Placeholder) -> bool:
+    """Slurm has said twice that it was cancelled, no other job gets its id, and a cancel has no further reason."""
+    ids = ctx.limits.ids
+    chosen = ids is not None and ids.first <= placeholder.job_id <= ids.last
+    return chosen and placeholder.confirmed and words.end_word(placeholder) == "CANCELLED"
 
 
 def _end(ctx: SchedulerContext, members: WorkloadPods, placeholder: Placeholder) -> Filed:

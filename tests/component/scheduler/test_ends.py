@@ -4,6 +4,7 @@ import dataclasses
 
 import pytest
 
+from slurm_bridge.mirror.jobs import TOGETHER
 from slurm_bridge.model import kinds, names
 from slurm_bridge.model.meta import ObjectMeta
 from slurm_bridge.model.pod import Pod
@@ -143,6 +144,54 @@ def test_a_pod_that_somebody_else_bound_needs_no_job(bridge: Bridge) -> None:
     assert bridge.of(job).over
     assert "another scheduler" in bridge.note(job)
     assert not bridge.leaving("a")
+
+
+def many_bound(bridge: Bridge) -> list[str]:
+    """Pods that run, whose jobs were read."""
+    pods = [f"p{number}" for number in range(TOGETHER)]
+    for name in pods:
+        bridge.pod(name, cpu="100m", annotations={"kwok.local/terminating": "20s"})
+    bridge.until(lambda: all(bridge.node_of(name) for name in pods))
+    bridge.run(6)
+    bridge.slurm_calls.forget()
+    return pods
+
+
+def many_cancelled(bridge: Bridge) -> list[str]:
+    """Likewise; an administrator has cancelled all of their jobs at the same moment."""
+    pods = many_bound(bridge)
+    for name in pods:
+        bridge.slurm.control.end(bridge.job(name).job_id, "CANCELLED")
+    return pods
+
+
+def test_many_cancelled_at_once_cost_no_reading_of_each(bridge: Bridge) -> None:
+    """Two answers about all of them are enough; each pod says why it is deleted, without the reason of an old wait."""
+    pods = many_cancelled(bridge)
+    bridge.until(lambda: bridge.deletes() == len(pods), 1)
+    assert bridge.slurm_calls.count(target=r"/job/\d+") == 0
+    job_id = names.LABEL_JOB_ID
+    for name in pods:
+        reason = f"Slurm job {bridge.manifest(name)['metadata']['labels'][job_id]} was cancelled (CANCELLED)"
+        assert bridge.condition(name, "DisruptionTarget")[1] == reason
+
+
+def test_where_slurm_counts_ids_each_that_was_cancelled_is_looked_at(bridge: Bridge) -> None:
+    """Such an id may be another job's."""
+    bridge = Bridge(bridge.folder, world=bridge.world, slurm={"job_ids": None})
+    pods = many_cancelled(bridge)
+    bridge.until(lambda: bridge.deletes() == len(pods), 2)
+    assert bridge.slurm_calls.count(target=r"/job/\d+") >= len(pods)
+
+
+@pytest.mark.security("input")
+def test_one_wrong_answer_about_many_jobs_ends_no_pod(bridge: Bridge) -> None:
+    """No pod is deleted if only one of two answers says that its job, and many others, were cancelled."""
+    many_bound(bridge)
+    cancelled = faults.Garble(lambda body: body.replace(b"RUNNING", b"CANCELLED"))
+    bridge.slurm_calls.plan(cancelled, method="GET", target="/jobs/state/", times=1)
+    bridge.run(30)
+    assert bridge.deletes() == 0
 
 
 def test_a_job_that_no_longer_holds_the_pods_node_ends_the_pod(bridge: Bridge) -> None:

@@ -218,6 +218,33 @@ def test_t37_one_lost_job_of_many_is_believed_after_a_pause(bridge: Bridge) -> N
     assert bridge.deletes() == 1
 
 
+def test_t37_one_by_one_is_no_evidence_either(bridge: Bridge) -> None:
+    """Slurm lists nothing and denies the jobs that it is asked for: how many are gone is not known, and no pod ends."""
+    bridge = counted(bridge)
+    crowd(bridge, 5)
+    lost = bridge.known(bridge.job("p0"))
+    assert lost is not None
+    bridge.world.crash_slurm(1e6)
+    bridge.slurm_calls.plan(faults.Answer(500), method="GET", target="/jobs/", times=1_000_000)
+    bridge.core.context.mirror.look(lost.job_id, lost.owner)
+    bridge.run(120, step=2)
+    assert bridge.deletes() == 0
+
+
+def test_t37_an_administrator_may_end_nearly_all_jobs(bridge: Bridge) -> None:
+    """Jobs that Slurm shows as ended have not vanished: their pods end within a second, and no others."""
+    bridge = Bridge(bridge.folder, world=bridge.world, mirror={"vanished_minimum": 3})
+    crowd(bridge, 5)
+    bridge.run(6)
+    kept = bridge.job("p0")
+    for job in bridge.jobs():
+        if job.job_id != kept.job_id:
+            bridge.slurm.control.end(job.job_id, "CANCELLED")
+    bridge.run(1)
+    assert bridge.deletes() == 4
+    assert bridge.phase("p0") == "Running"
+
+
 def test_t37_an_operator_can_say_that_it_is_true(bridge: Bridge) -> None:
     """Raising the limit is the evidence."""
     bridge = counted(bridge)

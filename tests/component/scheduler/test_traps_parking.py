@@ -92,7 +92,7 @@ def test_t66_a_token_that_is_replaced_is_read_again(bridge: Bridge) -> None:
 
 @pytest.mark.parametrize("content", ["", "old", None])
 def test_t66_without_a_good_token_nothing_is_lost_and_nothing_spins(bridge: Bridge, content: str | None) -> None:
-    """An empty, missing or refused token: few calls, no deleted pod, and on it goes with a good one."""
+    """An empty, missing or refused token: few calls beside polls, no deleted pod, and on it goes with a good one."""
     job = bridge.bound("a")
     good = bridge.slurm.secret
     token = bridge.folder / "token"
@@ -102,7 +102,7 @@ def test_t66_without_a_good_token_nothing_is_lost_and_nothing_spins(bridge: Brid
     bridge.slurm_calls.forget()
     bridge.pod("b")
     bridge.run(60)
-    assert len(bridge.slurm_calls.journal) < 60
+    assert len([call for call in bridge.slurm_calls.journal if "/jobs/state/" not in call.target]) < 60
     token.write_text(good)
     bridge.until(lambda: bridge.node_of("b"))
     assert bridge.of(job).running

@@ -125,6 +125,15 @@ def test_a_cancel_without_an_answer_is_unknown(line: Line) -> None:
     assert line.client.states([job_id])[job_id].phase is Phase.ENDED
 
 
+def test_many_cancels_without_an_answer_are_unknown(line: Line) -> None:
+    """Each of them, though all have ended."""
+    job_ids = [line.port.held(), line.port.held()]
+    line.faults.plan(faults.Drop(), method="DELETE", target="/jobs/")
+    outcomes = line.client.cancel_many(job_ids)
+    assert [isinstance(outcomes[job_id], Unknown) for job_id in job_ids] == [True, True]
+    assert {seen.phase for seen in line.client.states(job_ids).values()} == {Phase.ENDED}
+
+
 def test_an_update_without_an_answer_is_unknown(line: Line) -> None:
     """It was applied all the same."""
     request = line.port.request(hold=True)

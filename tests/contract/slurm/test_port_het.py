@@ -106,6 +106,15 @@ def test_cancelling_the_leader_ends_all(each_port: Port) -> None:
     assert each_port.client.states([leader])[leader].phase is Phase.ENDED
 
 
+def test_leaders_and_other_jobs_end_by_one_order(each_port: Port) -> None:
+    """Every component of each; the ids of leaders are chosen, as those of placeholders are."""
+    leader = each_port.made(each_port.request(hold=True, job_id=chosen_id()), each_port.request(hold=True, tasks=2))
+    other = each_port.held()
+    assert each_port.client.cancel_many([leader, other]) == {one: Done(job_id=one) for one in (leader, other)}
+    ended = each_port.client.states([leader, other])
+    assert [(ended[one].phase, ended[one].torn) for one in (leader, other)] == [(Phase.ENDED, False)] * 2
+
+
 def test_a_refused_component_refuses_the_whole(each_port: Port) -> None:
     """Nothing of it lives on."""
     owner = each_port.owner()

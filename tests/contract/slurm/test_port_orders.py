@@ -174,3 +174,19 @@ def test_an_ended_job_is_over(each_port: Port) -> None:
 def test_an_unknown_job_is_no_job(each_port: Port) -> None:
     """NO_SUCH_JOB."""
     assert why(each_port.client.cancel(UNKNOWN)) is Refusal.NO_SUCH_JOB
+
+
+def test_one_order_ends_many_and_says_how_each_of_them_ended(each_port: Port) -> None:
+    """Done, OVER or NO_SUCH_JOB, and a job that is not named goes on."""
+    first, second, over, other = (each_port.held() for _ in range(4))
+    each_port.client.cancel(over)
+    ended = each_port.client.cancel_many([first, over, UNKNOWN, second])
+    assert (ended[first], ended[second]) == (Done(job_id=first), Done(job_id=second))
+    assert (why(ended[over]), why(ended[UNKNOWN])) == (Refusal.OVER, Refusal.NO_SUCH_JOB)
+    phases = {job_id: seen.phase for job_id, seen in each_port.client.states([first, second, other]).items()}
+    assert phases == {first: Phase.ENDED, second: Phase.ENDED, other: Phase.PENDING}
+
+
+def test_an_order_to_end_none_is_not_sent(each_port: Port) -> None:
+    """Slurm would refuse it."""
+    assert each_port.client.cancel_many([]) == {}

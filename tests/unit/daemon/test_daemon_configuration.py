@@ -64,6 +64,7 @@ OTHER: Mapping[tuple[str, str], tuple[object, str]] = {
     ("scheduling", "backoff_most_seconds"): (20, "limits"),
     ("mirror", "fastest_seconds"): (1, "rhythm"),
     ("mirror", "slowest_seconds"): (9, "rhythm"),
+    ("mirror", "cpu_share"): (0.5, "rhythm"),
     ("mirror", "detail_reads_per_second"): (9, "rhythm"),
     ("mirror", "full_list_above"): (9, "rhythm"),
     ("mirror", "sweep_seconds"): (9, "rhythm"),

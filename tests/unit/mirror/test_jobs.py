@@ -6,6 +6,7 @@ from collections.abc import Callable
 import pytest
 
 from slurm_bridge import errors
+from slurm_bridge.mirror.jobs import TOGETHER
 from slurm_bridge.model.job import Phase
 from slurm_bridge.model.names import JobId
 from slurm_bridge.model.placeholder import Certainty
@@ -341,6 +342,137 @@ def test_a_slow_slurm_is_asked_less_often(make: Make) -> None:
     assert watch.asked("/jobs/state/") == 1
     watch.step(1.0)
     assert watch.asked("/jobs/state/") == 2
+
+
+def test_jobs_that_run_are_asked_for_several_times_a_second(make: Make) -> None:
+    """Few of them cost little: an end is seen at the fastest period, however long nothing has changed."""
+    watch = make(fastest=0.2, slowest=5.0)
+    job_id = watch.running()
+    for _ in range(300):
+        watch.step(0.1)
+    before = watch.asked("/jobs/state/")
+    for _ in range(10):
+        watch.step(0.1)
+    assert watch.asked("/jobs/state/") - before == 5
+    watch.pocket.control.end(job_id, "CANCELLED")
+    watch.step(0.2)
+    assert watch.known(job_id).phase is Phase.ENDED
+
+
+def test_jobs_that_run_are_asked_for_as_often_as_that_may_cost(make: Make) -> None:
+    """An answer that takes 60 ms, at 3 % of a processor: every two seconds."""
+    watch = make(fastest=0.2, slowest=5.0, share=0.03, patience=1000.0)
+    watch.running()
+    watch.calls.plan(faults.Delay(0.06), target="/jobs/state/", times=1_000_000)
+    for _ in range(300):
+        watch.step(0.1)
+    before = watch.asked("job_id=")
+    for _ in range(600):
+        watch.step(0.1)
+    assert 25 <= watch.asked("job_id=") - before <= 32
+
+
+def test_one_late_answer_does_not_slow_the_next_questions(make: Make) -> None:
+    """Something else had the processor; what asking costs shows in the quickest of the last answers."""
+    watch = make(fastest=0.2, slowest=5.0)
+    job_id = watch.running()
+    for _ in range(40):
+        watch.step(0.1)
+    watch.calls.plan(faults.Delay(0.5), target="/jobs/state/", times=1)
+    watch.step(0.2)
+    watch.pocket.control.end(job_id, "CANCELLED")
+    watch.step(0.2)
+    assert watch.known(job_id).phase is Phase.ENDED
+
+
+def test_many_that_run_are_asked_for_in_parts_and_all_when_one_of_them_ended(make: Make) -> None:
+    """Many that end at once are known to have ended as soon as one part of them is."""
+    watch = make(fastest=0.2, part=2, patience=1000.0)
+    ids = [watch.running(uid) for uid in "abcdef"]
+    for _ in range(40):
+        watch.step(0.1)
+    watch.calls.forget()
+    watch.step(0.2)
+    assert watch.asked(r"\?job_id=\d+&job_id=\d+$") == watch.asked("/jobs/state/") == 1
+    for job_id in ids[1:]:
+        watch.pocket.control.end(job_id, "CANCELLED")
+    watch.step(0.2)
+    assert [watch.known(job_id).phase is Phase.ENDED for job_id in ids] == [False] + [True] * 5
+
+
+def many_ended(watch: Watch) -> list[JobId]:
+    """Jobs that are known to run, were read, and have ended since."""
+    ids = [watch.running(f"u{number}") for number in range(TOGETHER)]
+    for number, job_id in enumerate(ids):
+        watch.mirror.look(job_id, owner(f"u{number}"))
+        watch.pocket.control.end(job_id, "CANCELLED")
+    watch.calls.forget()
+    return ids
+
+
+def test_many_that_ended_are_confirmed_by_one_question(watch: Watch) -> None:
+    """A second answer that agrees is worth a look at each."""
+    ids = many_ended(watch)
+    watch.mirror.poll()
+    assert watch.asked("/jobs/state/") == 2
+    assert [watch.known(job_id).confirmed for job_id in ids] == [True] * TOGETHER
+
+
+def test_a_second_answer_that_disagrees_confirms_nothing(watch: Watch) -> None:
+    """What it does not say, or says otherwise, is looked at one by one."""
+    ids = many_ended(watch)
+    watch.calls.plan(faults.Garble(b'{"jobs":[]}'), target="/jobs/state/", nth=2)
+    watch.mirror.poll()
+    assert {watch.known(job_id).confirmed for job_id in ids} == {False}
+
+
+def test_after_an_outage_no_end_is_confirmed_by_its_id_alone(watch: Watch) -> None:
+    """A slurmctld that has crashed may have given the id to another job."""
+    ids = many_ended(watch)
+    watch.pocket.control.down()
+    watch.step(1.0)
+    watch.pocket.control.up()
+    watch.step(10.0)
+    assert [watch.known(job_id).phase for job_id in ids] == [Phase.ENDED] * TOGETHER
+    assert {watch.known(job_id).confirmed for job_id in ids} == {False}
+
+
+def test_a_few_that_ended_are_not_confirmed(watch: Watch) -> None:
+    """Each of them is looked at, which tells more."""
+    ids = many_ended(watch)
+    watch.mirror.poll([watch.known(ids[0])])
+    assert not watch.known(ids[0]).confirmed
+    assert watch.asked("/jobs/state/") == 1
+
+
+def test_none_that_runs_is_left_out_for_longer_than_the_slowest_period(make: Make) -> None:
+    """However many parts there are, and however dear they are."""
+    watch = make(fastest=0.5, slowest=2.0, part=1, patience=1000.0)
+    ids = [watch.running(uid) for uid in "abcdefgh"]
+    watch.calls.plan(faults.Delay(0.2), target="/jobs/state/", times=1_000_000)
+    for _ in range(60):
+        watch.step(0.1)
+    for job_id in ids:
+        watch.pocket.control.end(job_id, "CANCELLED")
+        ended = watch.clock.now()
+        while watch.known(job_id).phase is not Phase.ENDED:
+            watch.step(0.1)
+        assert watch.clock.now() - ended <= 2.0 + 4 * 0.2 + 0.1
+
+
+def test_jobs_that_vanish_make_all_the_others_due(make: Make) -> None:
+    """Whether the rest is gone, too, is known before anything follows from the first."""
+    watch = make(fastest=0.2, slowest=60.0, part=1, patience=1000.0)
+    ids = [watch.running(uid) for uid in "abc"]
+    for _ in range(40):
+        watch.step(0.1)
+    for job_id in ids:
+        watch.lose(job_id)
+    watch.mirror.look(ids[0], owner("a"))
+    assert watch.mirror.owes_sweep
+    watch.step(0.2)
+    assert not watch.mirror.owes_sweep
+    assert watch.table.vanished() == (3, 3)
 
 
 def test_a_failure_changes_nothing_in_the_table_and_is_counted(watch: Watch) -> None:
