@@ -12,6 +12,7 @@ from slurm_bridge.hooks.services import ChainServices
 from slurm_bridge.mirror.jobs import Mirror
 from slurm_bridge.mirror.table import Table
 from slurm_bridge.model import names
+from slurm_bridge.model.names import WorkloadKey
 from slurm_bridge.model.pod import Pod
 from slurm_bridge.model.verdict import Obstacle
 from slurm_bridge.model.workload import Root, Workload
@@ -71,12 +72,15 @@ def build(settings: Settings, inputs: CoreInputs) -> Assembly:
     def claim(pod: Pod) -> Root:
         return base.claim(pod, given.owners.known, given.options)
 
+    def job_changed(key: WorkloadKey) -> None:
+        core.on_job(key)
+
     pod_index = PodIndex(claim, handles=base.handles, now=inputs.clock.now)
     gather = _gatherer(given)
     order = Order(pod_index, lambda: context.config.chain, gather)
     states = WorkloadStore()
     queue = WorkQueue(states, inputs.clock, order.key, order.served, namespace=names.namespace_of)
-    table = Table(lambda uid: queue.activate(uid, urgent=True))
+    table = Table(job_changed)
     keeper = ClusterCache(resources.requests_of)
     around = dataclasses.replace(
         inputs.around,
@@ -112,7 +116,8 @@ def build(settings: Settings, inputs: CoreInputs) -> Assembly:
         held=Holds(states),
         each=inputs.each,
     )
-    return Assembly(core=Core(context, pod_index, queue), reporter=reporter, around=around)
+    core = Core(context, pod_index, queue)
+    return Assembly(core=core, reporter=reporter, around=around)
 
 
 def _reporter(settings: Settings, inputs: CoreInputs, pod_index: PodIndex) -> StatusReporter:

@@ -2,10 +2,12 @@
 
 A node is avoided for a while only: it may be repaired, and the memory is bounded. It is filed under the controller,
 because a pod that a kubelet refused is replaced by another of the same kind. A reason that can be seen counts no longer
-than that: until the node is uncordoned, or has room again. A hook that goes on denying a node may have a reason that
-nothing shows: then the node is avoided as any other, or the workload would never wait for another one.
+than that: until the node is uncordoned, or has room again. Earlier pods on a node count as long as they are there. A
+hook that goes on denying a node may have a reason that nothing shows: then the node is avoided as any other, or the
+workload would never wait for another one.
 """
 
+import math
 from collections.abc import Callable, Mapping
 
 from slurm_bridge.cluster.snapshot import NodeFacts
@@ -13,6 +15,9 @@ from slurm_bridge.model.meta import Object
 from slurm_bridge.model.names import WorkloadKey, workload_key
 from slurm_bridge.scheduler.state import AvoidedNodes, Bad, Held, Roll, Stumbles, WorkloadStore
 from slurm_bridge.workloads.kind_table import WATCHED
+
+#: Whether the reason is still to be seen of a node.
+NodeTest = Callable[[NodeFacts | None], bool]
 
 #: So often in a row a node is avoided for a short time only.
 MOST_SHORT = 2
@@ -41,17 +46,12 @@ class Avoided:
         why: str,
         now: float,
         *,
-        holds: Callable[[NodeFacts | None], bool] = _always,
+        holds: NodeTest = _always,
         seconds: float | None = None,
     ) -> None:
         """This node was no good for this workload, and will not be while this holds; for so many seconds at most."""
         with self._states.lock:
-            state = self._states.open(key)
-            known = state.avoided
-            number = self._unlucky.enter(key, known.number if known is not None else None)
-            if known is None:
-                known = state.avoided = AvoidedNodes(number=number)
-            known.number = number
+            known = self._open(key)
             before = known.nodes.get(node)
             times = 1 + (before.times if before is not None and now < before.until + self.seconds else 0)
             if seconds is None or times > MOST_SHORT:
@@ -62,9 +62,36 @@ class Avoided:
                 bad = before
             known.nodes = {name: one for name, one in known.nodes.items() if now < one.until + self.seconds}
             known.nodes[node] = bad
-            for first in self._unlucky.beyond(self._most):
-                self._states.open(first).avoided = None
-                self._states.close(first)
+            self._forget_first()
+
+    def until(self, key: WorkloadKey, node: str, why: str, holds: NodeTest) -> None:
+        """This node is no good for this workload as long as this holds, however long that is."""
+        with self._states.lock:
+            known = self._open(key)
+            before = known.nodes.get(node)
+            if before is None or before.holds is not _always:
+                known.nodes[node] = Bad(why, math.inf, holds, before.times if before is not None else 0)
+            self._forget_first()
+
+    def waits_for(self, key: WorkloadKey, node: str, now: NodeFacts | None) -> bool:
+        """An event ends for how long the workload avoids this node, and has not come yet."""
+        state = self._states.find(key)
+        bad = state.avoided.nodes.get(node) if state is not None and state.avoided is not None else None
+        return bad is not None and bad.until == math.inf and bad.holds(now)
+
+    def _open(self, key: WorkloadKey) -> AvoidedNodes:
+        state = self._states.open(key)
+        known = state.avoided
+        number = self._unlucky.enter(key, known.number if known is not None else None)
+        if known is None:
+            known = state.avoided = AvoidedNodes(number=number)
+        known.number = number
+        return known
+
+    def _forget_first(self) -> None:
+        for first in self._unlucky.beyond(self._most):
+            self._states.open(first).avoided = None
+            self._states.close(first)
 
     def stumble(self, key: WorkloadKey) -> int:
         """Something went wrong; how often it did before, since the last success."""

@@ -1,6 +1,7 @@
 """What every step of the scheduler works with: both sides, time, what is known, and what is configured."""
 
 import dataclasses
+import math
 import threading
 from collections.abc import Mapping, Sequence
 from typing import Protocol
@@ -238,7 +239,7 @@ class SchedulerContext:
 
     def shunned_for(self, workload: Workload) -> float | None:
         """After how many seconds the first of these nodes is good again, whatever is seen of it; None without any."""
-        ends = [bad.until for bad in self._bad(workload).values()]
+        ends = [bad.until for bad in self._bad(workload).values() if bad.until < math.inf]
         return min(ends) - self.clock.now() if ends else None
 
     def node(self, name: str) -> NodeFacts | None:

@@ -31,7 +31,7 @@ from slurm_bridge.scheduler.reservations.controller import ReservationController
 from slurm_bridge.scheduler.resizes import Resizes
 from slurm_bridge.scheduler.shares import Shares
 from slurm_bridge.scheduler.slurm_nodes import SlurmNodes
-from slurm_bridge.scheduler.workload_pods import PodState, job_id_of
+from slurm_bridge.scheduler.workload_pods import PLACED, PodState, job_id_of
 from slurm_bridge.workloads import voices
 
 #: Changes of nodes are collected for so many seconds before waiting workloads are looked at.
@@ -186,8 +186,11 @@ class Core:
         return pod.bound and (job_id is None or self.context.table.get(job_id) is not None)
 
     def on_job(self, key: WorkloadKey) -> None:
-        """A placeholder changed."""
+        """A placeholder changed; other workloads may wait until it has got its nodes again."""
         self.queue.activate(key, urgent=True)
+        members = self.pod_index.workload(key) if self.context.node_waiters else None
+        for node in sorted({pod.spec.node_name for pod in members.pods(*PLACED)} if members is not None else ()):
+            self._vacated(node)
 
     def _learn_from(self, pod: Pod) -> None:
         """A kubelet that refuses a pod will refuse its replacement too."""
@@ -206,6 +209,8 @@ class Core:
     def _vacated(self, node: str) -> None:
         """Workloads that wait for this node to become free are looked at again."""
         for key in self.context.node_waiters.take(node):
+            if self.context.avoided.waits_for(key, node, self.context.node(node)):
+                self.context.node_waiters.add(node, key)
             self.queue.activate(key, urgent=True)
 
     # Steps

@@ -12,6 +12,9 @@ class KeyedWaiters:
         self._by_name: dict[str, set[WorkloadKey]] = {}
         self._lock = threading.Lock()
 
+    def __bool__(self) -> bool:
+        return bool(self._by_name)
+
     def add(self, name: str, key: WorkloadKey) -> None:
         """The workload waits until something happens there."""
         with self._lock:

@@ -28,8 +28,10 @@ from slurm_bridge.scheduler import resizes
 from slurm_bridge.scheduler.context import SchedulerContext
 from slurm_bridge.scheduler.effects import cancel, claims, job_users, update
 from slurm_bridge.scheduler.placement import checks, slots, task_marks
-from slurm_bridge.scheduler.placement.checks import DENIED_SECONDS, PATIENCE, VACATED_LOOK, Misfit, Occupied, Spot
+from slurm_bridge.scheduler.placement.checks import DENIED_SECONDS, Spot
+from slurm_bridge.scheduler.placement.misfit import Misfit, Occupied
 from slurm_bridge.scheduler.placement.task_marks import TaskMarks
+from slurm_bridge.scheduler.placement.vacancy import PATIENCE, VACATED_LOOK
 from slurm_bridge.scheduler.queue import AT_ONCE, WOKEN, Filed
 from slurm_bridge.scheduler.state import DesiredJob
 from slurm_bridge.scheduler.workload_pods import WorkloadPods
@@ -129,7 +131,9 @@ def _place(
         partition = read.view.partition if read.view is not None else ""
         exclusive = any(one.exclusive for one in snapshot.partitions if one.name == partition)
         key, whole = desired.workload.root.key, desired.translated.request.exclusive or exclusive
-        problem = claims.unread(ctx, key, spots) or checks.problem(ctx, desired.workload, spots, snapshot, whole=whole)
+        problem = claims.unread(ctx, key, spots) or checks.problem(
+            ctx, desired.workload, spots, snapshot, read, whole=whole
+        )
         if problem is None:
             claimed = ctx.states.of(key).claimed
             for spot in spots:
@@ -223,7 +227,11 @@ def _give_back(ctx: SchedulerContext, desired: DesiredJob, read: Placeholder, mi
     ctx.counters.attempt("unschedulable")
     for node in misfit.nodes:
         holds, now = misfit.holds(node, ctx.node(node)), ctx.clock.now()
-        ctx.avoided.add(uid, node, misfit.message, now, holds=holds, seconds=misfit.seconds)
+        if node in misfit.occupied:
+            ctx.node_waiters.add(node, uid)
+            ctx.avoided.until(uid, node, misfit.message, holds)
+        else:
+            ctx.avoided.add(uid, node, misfit.message, now, holds=holds, seconds=misfit.seconds)
     ctx.refresh_facts()
     pause = ctx.back_off(uid)
     if ctx.avoided.tries(uid) > ctx.limits.bind_tries:

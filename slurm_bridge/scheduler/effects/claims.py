@@ -14,8 +14,9 @@ from slurm_bridge.model.placeholder import Placeholder
 from slurm_bridge.model.pod import Pod
 from slurm_bridge.scheduler.context import SchedulerContext
 from slurm_bridge.scheduler.placement import claims
-from slurm_bridge.scheduler.placement.checks import Misfit, Spot
+from slurm_bridge.scheduler.placement.checks import Spot
 from slurm_bridge.scheduler.placement.claims import ClaimChooser, ClaimsFound, ClaimsPending, KeepVolume, Write
+from slurm_bridge.scheduler.placement.misfit import Misfit
 
 #: The kinds that are patched here; the access rules of the deployment are compared with it.
 WRITTEN: Final = (kinds.PERSISTENTVOLUMECLAIMS, kinds.PERSISTENTVOLUMES)

@@ -31,7 +31,8 @@ from slurm_bridge.model import names, quantity
 from slurm_bridge.model.meta import Manifest
 from slurm_bridge.model.names import JobId
 from slurm_bridge.model.storage import BOUND_BY_CONTROLLER, SELECTED_NODE, Claim, Volume
-from slurm_bridge.scheduler.placement.checks import Misfit, Occupied, Spot
+from slurm_bridge.scheduler.placement.checks import Spot
+from slurm_bridge.scheduler.placement.misfit import Misfit, Occupied
 
 #: The reason on pods that hold nodes and wait for their claims.
 WAITS = "WaitsForVolumes"

@@ -1,6 +1,9 @@
 """Pods that are still on a node that Slurm may have given to another job."""
 
+from collections.abc import Iterable
+
 from slurm_bridge.model.job import Phase
+from slurm_bridge.model.names import WorkloadKey
 from slurm_bridge.model.pod import Pod
 from slurm_bridge.scheduler import current_job
 from slurm_bridge.scheduler.context import SchedulerContext
@@ -9,13 +12,26 @@ from slurm_bridge.scheduler.workload_pods import job_id_of
 
 def all_on(ctx: SchedulerContext, node: str) -> tuple[Pod, ...]:
     """Pods on a node whose job has ended, or was forgotten and waits for the node again."""
-    left = []
-    for pod, key in ctx.pod_index.placed_on(node):
-        job_id = job_id_of(pod)
-        job = ctx.table.get(job_id) if job_id is not None else None
-        if job is not None and not job.alive and job.owner.key == key:
-            left.append(pod)
-    return (*left, *forgotten_on(ctx, node))
+    return (*ended_on(ctx, node), *forgotten_on(ctx, node))
+
+
+def ended_on(ctx: SchedulerContext, node: str) -> tuple[Pod, ...]:
+    """Pods on a node whose job has ended; Slurm forgets such a job sooner than some pods end."""
+    return tuple(pod for pod, key in ctx.pod_index.placed_on(node) if _outlived(ctx, pod, key))
+
+
+def _outlived(ctx: SchedulerContext, pod: Pod, key: WorkloadKey) -> bool:
+    job_id = job_id_of(pod)
+    job = ctx.table.get(job_id) if job_id is not None else None
+    if job is None:
+        return pod.terminating
+    return not job.alive and job.owner.key == key
+
+
+def preempted(ctx: SchedulerContext, pods: Iterable[Pod]) -> bool:
+    """Slurm has ended the job of one of them for the sake of another job."""
+    jobs = (ctx.table.get(job_id) for pod in pods if (job_id := job_id_of(pod)) is not None)
+    return any(job is not None and "PREEMPTED" in job.state.words for job in jobs)
 
 
 def forgotten_on(ctx: SchedulerContext, node: str) -> tuple[Pod, ...]:

@@ -185,31 +185,6 @@ def test_a_node_that_is_never_vacated_is_given_back_after_a_while(bridge: Bridge
     assert not bridge.node_of("new")
 
 
-def hanging(bridge: Bridge) -> None:
-    """A pod of one cpu on n4 whose job has ended, and that does not end."""
-    old = bridge.bound("old", spec=on("n4"), annotations={"kwok.local/terminating": "hang"})
-    bridge.slurm.control.end(old.job_id, "PREEMPTED")
-    bridge.until(lambda: bridge.leaving("old"), 20)
-
-
-def test_a_pod_is_bound_beside_one_that_does_not_end_when_the_node_has_room_for_both(bridge: Bridge) -> None:
-    """It takes no minute, and no second job."""
-    hanging(bridge)
-    bridge.pod("new", spec=on("n4"))
-    bridge.run(5)
-    assert bridge.node_of("new") == "n4"
-    assert len(bridge.jobs(bridge.uid("new"))) == 1
-
-
-def test_a_job_that_has_its_node_to_itself_waits_for_the_end_of_other_pods_there(bridge: Bridge) -> None:
-    """Slurm gave it the whole node, and there is room for the pod."""
-    hanging(bridge)
-    bridge.pod("new", annotations={"slurmjob.slinky.slurm.net/exclusive": "true"}, spec=on("n4"))
-    bridge.until(lambda: bridge.condition("new")[0] == "NodeNotVacated", 20)
-    bridge.run(20)
-    assert not bridge.node_of("new")
-
-
 def test_a_node_that_is_never_vacated_is_avoided_by_the_next_job(bridge: Bridge) -> None:
     """Slurm, which fills nodes in order, would give the same node again."""
     crowded(bridge, "hang")
@@ -218,24 +193,6 @@ def test_a_node_that_is_never_vacated_is_avoided_by_the_next_job(bridge: Bridge)
     bridge.run(20)
     assert [job.job_id for job in bridge.jobs(bridge.uid("new"))] == [first.job_id]
     assert "n4 still runs pod default/old" in bridge.condition("new")[1]
-
-
-def test_a_pod_gives_way_soon_to_one_whose_forgotten_job_waits_for_its_node(bridge: Bridge) -> None:
-    """The allocation of the newcomer may be all that the forgotten job waits for."""
-    old = bridge.bound("old", cpu="4", spec=on("n4"))
-    bridge.run(3)
-    bridge.slurm.control.pause()
-    bridge.world.crash_slurm(1e6)
-    bridge.run(8)
-    bridge.slurm.control.hold(old.job_id)
-    bridge.slurm.control.unpause()
-    bridge.pod("new", cpu="4", spec=on("n4"))
-    bridge.until(lambda: bridge.condition("new")[0] == "NodeNotVacated", 20)
-    first = bridge.job("new")
-    bridge.slurm.control.release(old.job_id)
-    bridge.until(lambda: bridge.of(first).over, 15)
-    bridge.until(lambda: bridge.of(old).running, 5)
-    assert not bridge.leaving("old")
 
 
 @pytest.mark.parametrize("reason", ["OutOfcpu", "NodeAffinity", "UnexpectedAdmissionError"])
