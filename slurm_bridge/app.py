@@ -8,8 +8,10 @@ import random
 import threading
 from collections.abc import Iterator, Mapping, Sequence
 
+from loguru import logger
+
 import slurm_bridge
-from slurm_bridge import ports
+from slurm_bridge import errors, ports
 from slurm_bridge.agents.cache import AgentCache
 from slurm_bridge.agents.json_client import JsonClient
 from slurm_bridge.agents.service import AgentService
@@ -64,6 +66,7 @@ def daemon(configuration: Configuration) -> Iterator[Daemon]:
     with contextlib.ExitStack() as stack:
         reading = kube_client.Reading(oddities=Oddities(clock.now))
         cluster, slurm = stack.enter_context(both(settings, clock, reading))
+        _refuse_outdated(slurm)
         source = SettingsReader(fingerprint=configuration.fingerprint, load=configuration.load)
         callers = kube_callers.KubeCallers(_access(settings), clock=clock) if tokens_arrive else None
         if callers is not None:
@@ -75,6 +78,16 @@ def daemon(configuration: Configuration) -> Iterator[Daemon]:
             declare=reading.kept.declare,
         )
         yield Daemon(settings, cluster, slurm, clock, source, extras)
+
+
+def _refuse_outdated(slurm: slurm_client.SlurmClient) -> None:
+    """End here where Slurm has no external jobs. Anything else may pass, and the daemon starts without Slurm."""
+    try:
+        logger.info("slurmrestd serves API version {}", slurm.version)
+    except errors.NoExternalJobs:
+        raise
+    except errors.BridgeError as problem:
+        logger.warning("the API version of slurmrestd is not known yet: {}", problem)
 
 
 @contextlib.contextmanager

@@ -8,6 +8,7 @@ Expected obstacles are values, not exceptions; what stands here are surprises fr
     │   ├── NotAuthenticated       the server does not accept our token or certificate
     │   ├── NotAuthorized          the server knows us and says no
     │   └── NoCommonVersion        the server speaks no API version that we speak
+    │       └── NoExternalJobs     it speaks older ones only: its release of Slurm has no external jobs
     ├── TryLater                   it may pass by itself
     │   ├── Unavailable            not reached, or it says that it cannot serve now: nothing was done
     │   ├── Unanswered             it was asked and may have acted; the answer is missing
@@ -44,6 +45,10 @@ class NotAuthorized(OperatorMustAct):
 
 class NoCommonVersion(OperatorMustAct):
     """The server speaks no API version that we speak."""
+
+
+class NoExternalJobs(NoCommonVersion):
+    """The server speaks older API versions only: its release of Slurm has no external jobs, and no retry will help."""
 
 
 class TryLater(BridgeError):

@@ -15,7 +15,8 @@ CHECKS: tuple[Check, ...] = (
     Check(
         name="slurm-answers",
         why="Without slurmrestd nothing is scheduled; bound pods go on running.",
-        fix="Compare slurm.url, slurm.api_versions and slurm.token_file with the options of slurmrestd.",
+        fix="Compare slurm.url, slurm.api_versions and slurm.token_file with the options of slurmrestd. Upgrade Slurm "
+        "where it is older than 25.05.",
         judge=slurmctld.answers,
     ),
     Check(

@@ -12,12 +12,14 @@ from slurm_bridge.runtime.clock import SystemClock
 from slurm_bridge.runtime.http.client import Client
 from slurm_bridge.runtime.http.connections import Urllib3Pool
 from slurm_bridge.runtime.http.messages import HttpAnswer, HttpPool, HttpRequest
-from slurm_bridge.slurm import calls, error_numbers, replies
+from slurm_bridge.slurm import answers, calls, error_numbers, replies, shapes
 from slurm_bridge.slurm.settings import SlurmSettings
 from slurm_bridge.slurm.token import TokenFile
-from slurm_bridge.slurm.wire import WIRES, Wire
+from slurm_bridge.slurm.wire import OUTDATED, WIRES, Wire
 
 _NOT_FOUND = 404
+#: A longer text is not the number of a release.
+_MOST_RELEASE = 20
 _UNAUTHORIZED = (401, 511)
 _TOKEN = "X-SLURM-USER-TOKEN"  # noqa: S105 - the name of a header
 
@@ -75,18 +77,39 @@ class Dialogue:
     def _negotiate(self) -> Wire:
         """The first of ours that is served. Nothing was ordered yet, so a missing answer leaves no doubt."""
         for wire in self._wires:
-            try:
-                answer = self._send(calls.PING, wire)
-            except (errors.Unanswered, errors.BadAnswer) as silence:
-                raise errors.Unavailable(str(silence)) from silence
+            answer = self._ping(wire)
             if _unknown_version(answer):
                 continue
             if not answer.ok:
                 problem = replies.failure(answer, replies.envelope(answer))
                 raise problem if isinstance(problem, errors.OperatorMustAct) else errors.Unavailable(str(problem))
             return wire
-        names = ", ".join(wire.name for wire in self._wires)
-        raise errors.NoCommonVersion(f"slurmrestd serves none of {names} at this address")
+        raise self._no_common_version()
+
+    def _no_common_version(self) -> errors.NoCommonVersion:
+        """A version that is not allowed, an outdated Slurm, or something else at this address."""
+        asked = ", ".join(wire.name for wire in self._wires)
+        for wire in (*(one for one in WIRES.values() if one not in self._wires), *OUTDATED):
+            answer = self._ping(wire)
+            pings = replies.decode(answer, shapes.Pings)
+            if _unknown_version(answer) or pings is None:
+                continue
+            if wire not in OUTDATED:
+                text = f"slurmrestd serves {wire.name}, which slurm.api_versions ({asked}) does not name"
+                return errors.NoCommonVersion(text)
+            release = answers.ping(pings).version[:_MOST_RELEASE]
+            return errors.NoExternalJobs(
+                f"slurmrestd{f' of Slurm {release}' if release else ''} serves API version {wire.name}, and none of "
+                f"{asked}: slurm-bridge needs external jobs, which Slurm has since 25.05 (v0.0.43). Upgrade Slurm, or "
+                "start slurmrestd with a newer data_parser"
+            )
+        return errors.NoCommonVersion(f"slurmrestd serves none of {asked} at this address")
+
+    def _ping(self, wire: Wire) -> HttpAnswer:
+        try:
+            return self._send(calls.PING, wire)
+        except (errors.Unanswered, errors.BadAnswer) as silence:
+            raise errors.Unavailable(str(silence)) from silence
 
     def _send(self, call: HttpRequest, wire: Wire) -> HttpAnswer:
         client = self._reads if call.method == "GET" else self._orders

@@ -36,3 +36,6 @@ WIRES: Final[Mapping[str, Wire]] = {
         Wire(name="v0.0.43", resources=False, conf=False),
     )
 }
+
+#: Slurm 24.11 and older, without external jobs: never spoken, only told apart from a wrong address.
+OUTDATED: Final = tuple(Wire(name=name, resources=False, conf=False) for name in ("v0.0.42", "v0.0.41", "v0.0.40"))

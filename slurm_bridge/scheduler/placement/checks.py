@@ -72,11 +72,11 @@ def _check(ctx: SchedulerContext, spots: Sequence[Spot], *, whole: bool) -> Misf
     node = spots[0].node
     # A pod that is counted there since an earlier try, whose answer was lost, must not block itself.
     new = [spot.pod for spot in spots if not ctx.keeper.holds(spot.pod.uid, node.name)]
-    need = vacancy.Need.of(new, whole=whole)
+    need = vacancy.NodeNeed.of(new, whole=whole)
     why = need.lacks(node)
     left, forgotten = remains.ended_on(ctx, node.name), remains.forgotten_on(ctx, node.name)
     if forgotten or (left and (whole or why is not None)):
-        each, there = vacancy.Need.of(new[:1], whole=whole), (*left, *forgotten)
+        each, there = vacancy.NodeNeed.of(new[:1], whole=whole), (*left, *forgotten)
         return OccupiedNode(name=node.name, each=each, need=need, left=there, forgotten=bool(forgotten), why=why)
     if why is not None:
         text = f"node {node.name} has no room: {why}"

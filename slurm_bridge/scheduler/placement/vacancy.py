@@ -42,7 +42,7 @@ REASON = "NodeNotVacated"
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
-class Need:
+class NodeNeed:
     """What pods need of one node: amounts, ports of the host, and, when it is to be theirs alone, the `whole` of it."""
 
     amounts: Amounts
@@ -88,8 +88,8 @@ class OccupiedNode:
     """
 
     name: str
-    each: Need
-    need: Need
+    each: NodeNeed
+    need: NodeNeed
     left: Sequence[Pod]
     forgotten: bool
     why: str | None
@@ -155,7 +155,7 @@ def _elsewhere(snapshot: ClusterSnapshot, read: Placeholder, occupied: Sequence[
     return False
 
 
-def _has_room(need: Need, node: NodeFacts, slurm: SlurmNode) -> bool:
+def _has_room(need: NodeNeed, node: NodeFacts, slurm: SlurmNode) -> bool:
     if not fewest.takes(slurm) or need.lacks(node) is not None:
         return False
     if need.whole:
@@ -166,7 +166,7 @@ def _has_room(need: Need, node: NodeFacts, slurm: SlurmNode) -> bool:
 
 
 def _with_likes(
-    ctx: SchedulerContext, back: Misfit, need: Need, snapshot: ClusterSnapshot, read: Placeholder
+    ctx: SchedulerContext, back: Misfit, need: NodeNeed, snapshot: ClusterSnapshot, read: Placeholder
 ) -> Misfit:
     """The same, and all other nodes that the next job would have to give back for the same reason."""
     if read.view is None:

@@ -35,7 +35,7 @@ class Route:
 
 #: The first match is taken: `job/submit` is no job.
 ROUTES = (
-    Route(method="GET", pattern="ping", name="ping", verb=queries.ping),
+    Route(method="GET", pattern="ping", name="ping", verb=queries.ping, since="v0.0.40"),
     Route(method="GET", pattern="diag", name="diag", verb=queries.diag),
     Route(method="GET", pattern="conf", name="conf", verb=queries.conf, since="v0.0.45"),
     Route(method="POST", pattern="job/submit", name="submit", verb=submission.submit),

@@ -1,6 +1,7 @@
 """The life of the daemon, with its threads, over HTTP: it starts, serves, drains and stops."""
 
 import contextlib
+import dataclasses
 import http.client
 import json
 import pathlib
@@ -9,7 +10,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from slurm_bridge import app
+from slurm_bridge import app, cli
 from slurm_bridge.demo import pocket
 from slurm_bridge.families.yunikorn.partitions import YunikornPartitions
 from slurm_bridge.model import kinds
@@ -94,6 +95,40 @@ def test_it_is_alive_and_not_ready_while_slurm_does_not_answer(world: pocket.Poc
         world.slurm_calls.clear()
         wait.until(lambda: daemon.bound("a"), "binding", 20, every=0.02)
         daemon.until_ready()
+
+
+def outdated(world: pocket.PocketWorld) -> None:
+    """A slurmrestd of the last release without external jobs."""
+    slurmctld = world.slurmctld.world
+    slurmctld.config = dataclasses.replace(
+        slurmctld.config, release="24.11.5", versions=("v0.0.40", "v0.0.41", "v0.0.42")
+    )
+
+
+REFUSED = "Slurm 24.11.5 serves API version v0.0.42, and none of v0.0.45, v0.0.44, v0.0.43: slurm-bridge needs external"
+
+
+def test_a_slurm_without_external_jobs_is_refused_at_the_start(
+    world: pocket.PocketWorld, path: pathlib.Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """The process ends with status 1, and says what it has found and what it needs."""
+    outdated(world)
+    settled = configuration(world, path)
+    flags = [word for one in settled.overrides for word in ("--set", one)]
+    assert cli.main(["run", "--config", str(path), *flags]) == 1
+    assert REFUSED in capsys.readouterr().err
+    assert all("submit" not in call.target for call in world.slurm_calls.journal)
+
+
+def test_the_check_says_that_slurm_has_no_external_jobs(
+    world: pocket.PocketWorld, path: pathlib.Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """In the same words as the daemon."""
+    outdated(world)
+    settled = configuration(world, path)
+    flags = [word for one in settled.overrides for word in ("--set", one)]
+    assert cli.main(["check", "--config", str(path), *flags]) != 0
+    assert REFUSED in " ".join(capsys.readouterr().out.split())
 
 
 @pytest.mark.security("fairness")

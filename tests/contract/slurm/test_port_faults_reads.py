@@ -87,10 +87,31 @@ def test_a_version_that_disappears_is_negotiated_anew(line: Line) -> None:
 
 def test_no_common_version_is_said(line: Line) -> None:
     """Reads raise it; an order is refused, because it was never sent."""
-    _serve(line, "v0.0.42")
-    with pytest.raises(errors.NoCommonVersion):
+    _serve(line)
+    with pytest.raises(errors.NoCommonVersion, match="serves none of"):
         line.client.states()
     assert isinstance(line.client.cancel(JobId(1)), Refused)
+
+
+@pytest.mark.parametrize("newest", ["v0.0.40", "v0.0.41", "v0.0.42"])
+def test_a_slurm_without_external_jobs_is_named(line: Line, newest: str) -> None:
+    """Its release and its newest version are in the error, and what is needed."""
+    _serve(line, *(version for version in ("v0.0.40", "v0.0.41", "v0.0.42") if version <= newest))
+    world = line.pocket.slurm.world
+    world.config = dataclasses.replace(world.config, release="24.11.5")
+    with pytest.raises(errors.NoExternalJobs, match=f"Slurm 24.11.5 serves API version {newest}, .* since 25.05"):
+        line.client.states()
+    assert isinstance(line.client.cancel(JobId(1)), Refused)
+
+
+def test_a_version_that_the_settings_leave_out_is_named(line: Line, tmp_path: pathlib.Path) -> None:
+    """Slurm is new enough, and the settings allow other versions only."""
+    _serve(line, "v0.0.42", "v0.0.43")
+    with (
+        connect(line.pocket.url, tmp_path / "token", ("v0.0.45",)) as client,
+        pytest.raises(errors.NoCommonVersion, match=r"serves v0\.0\.43, which slurm\.api_versions \(v0\.0\.45\)"),
+    ):
+        client.states()
 
 
 def _serve(line: Line, *versions: str) -> None:

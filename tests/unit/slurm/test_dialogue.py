@@ -34,12 +34,25 @@ def test_a_pinned_version_is_the_only_one_tried(make, slurm):
 def test_no_common_version_is_said(make, slurm):
     """An operator has to upgrade one side or correct the address."""
     slurm.forgets("/ping/")
-    for version in ("v0.0.44", "v0.0.45"):
-        slurm.says("GET", "/ping/", GONE, 404, version=version, content_type="text/plain")
+    for number in range(40, 46):
+        slurm.says("GET", "/ping/", GONE, 404, version=f"v0.0.{number}", content_type="text/plain")
     client = make(api_versions=("v0.0.45", "v0.0.44"))
     with pytest.raises(errors.NoCommonVersion):
         client.states()
     assert client.submit(request()).why is Refusal.BUSY
+
+
+@pytest.mark.parametrize("answer", [("<html>Welcome</html>", "text/html"), ("[" * 100_000, "application/json")])
+def test_a_stranger_at_the_address_is_no_slurm(make, slurm, answer):
+    """A proxy answers to every path that Slurm does not serve: that tells nothing of a release."""
+    slurm.forgets("/ping/")
+    for number in range(43, 46):
+        slurm.says("GET", "/ping/", GONE, 404, version=f"v0.0.{number}", content_type="text/plain")
+    for number in range(40, 43):
+        slurm.says("GET", "/ping/", answer[0], version=f"v0.0.{number}", content_type=answer[1])
+    with pytest.raises(errors.NoCommonVersion, match="serves none of") as raised:
+        make().states()
+    assert not isinstance(raised.value, errors.NoExternalJobs)
 
 
 def test_a_version_that_disappears_is_negotiated_anew(make, slurm):
