@@ -51,6 +51,7 @@ def pages() -> dict[pathlib.Path, str]:
         ("configuration.md", "settings", docs_tables.settings()),
         ("contract.md", "cases", cases()),
         ("decisions-table.md", "states", docs_tables.states()),
+        ("decisions-table.md", "lifecycle", docs_tables.lifecycle()),
         ("decisions-table.md", "rows", docs_tables.decisions()),
         ("decisions-table.md", "actions", docs_tables.actions()),
         ("hooks.md", "policy", docs_hooks.options("policy")),

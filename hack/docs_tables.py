@@ -5,7 +5,9 @@ from collections.abc import Iterable
 from slurm_bridge.admission.environment import VARIABLES
 from slurm_bridge.checks import table
 from slurm_bridge.scheduler import decide
+from slurm_bridge.scheduler import lifecycle as lifecycles
 from slurm_bridge.scheduler.decide import Action, DecisionRow, DecisionTable, PlaceholderFact, Pods
+from slurm_bridge.scheduler.lifecycle import CellOutcome, PodCase
 from slurm_bridge.settings import keys
 from slurm_bridge.telemetry.agents import AgentMetrics
 from slurm_bridge.telemetry.instruments import Instruments
@@ -47,6 +49,18 @@ def decisions() -> str:
     parts = [_decisions("Before the view", decide.FIRST)]
     parts += [_decisions(f"`{view.name}`: {view.value}", decide.ROWS[view]) for view in DecisionTable]
     return "\n".join(parts)
+
+
+def lifecycle() -> str:
+    """What follows for each state of a job and of its pod, and what each outcome is."""
+    heads = " | ".join(one.value for one in PodCase)
+    lines = [f"| job | {heads} |", "|---" * (len(PodCase) + 1) + "|"]
+    for row in lifecycles.ROWS:
+        title = f"`{row.title}`" if row.words else row.title
+        remark = f" ({row.remark})" if row.remark else ""
+        lines.append("| " + " | ".join([title + remark, *(row.cells[one].short for one in PodCase)]) + " |")
+    said = [f"| {one.short} | {one.sentence} |" for one in CellOutcome if one is not CellOutcome.NEVER]
+    return "\n".join([*lines, "", "| outcome | what happens |", "|---|---|", *said]) + "\n"
 
 
 def actions() -> str:

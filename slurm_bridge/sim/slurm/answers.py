@@ -60,6 +60,8 @@ _TEXTS = (
 
 def state_words(record: state.SlurmJob) -> list[str]:
     """The base state and the flags beside it."""
+    if record.shown:
+        return list(record.shown)
     words = [record.state]
     if record.configuring:
         words.append("CONFIGURING")

@@ -90,6 +90,10 @@ class Control:
         with self._lock:
             self._world.end(self._world.jobs[job_id], word, reason=reason)
 
+    def show(self, job_id: int, *words: str) -> None:
+        """Show a job in these words, whatever its state is; without words as it is."""
+        self._change(job_id, shown=words)
+
     def preempt(self, job_id: int) -> None:
         """Preempt a job for another one."""
         self.end(job_id, "PREEMPTED")

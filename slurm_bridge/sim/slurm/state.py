@@ -227,6 +227,8 @@ class SlurmJob:
     offset: int = 0
     components: tuple[int, ...] = ()
     sluid: str = ""
+    #: The words that are shown in place of the state and its flags.
+    shown: tuple[str, ...] = ()
 
     @property
     def pending(self) -> bool:
