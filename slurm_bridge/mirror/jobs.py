@@ -160,8 +160,10 @@ class Mirror:
         known = self._table.alive() if known is None else known
         if not known:
             return 0
-        ids = None if len(known) > self._rhythm.full_states_above else [one.job_id for one in known]
-        states = self._ask(lambda: self._slurm.states(ids))
+        states = self._states(known)
+        if any(one.job_id not in states for one in known) and (rest := self._others(known)):
+            # Slurm has lost something: what else is asked at once, before anything moves.
+            states, known = {**states, **self._states(rest)}, (*known, *rest)
         return self._learn(known, states)
 
     def _learn(self, known: Sequence[Placeholder], states: Mapping[JobId, JobStates]) -> int:
@@ -179,6 +181,14 @@ class Mirror:
             self._move(one, states[one.job_id], confirmed=one.job_id in twice)
         self._polled = self._clock.now()
         return len(moved) + len(missing)
+
+    def _states(self, jobs: Sequence[Placeholder]) -> Mapping[JobId, JobStates]:
+        ids = None if len(jobs) > self._rhythm.full_states_above else [one.job_id for one in jobs]
+        return self._ask(lambda: self._slurm.states(ids))
+
+    def _others(self, known: Iterable[Placeholder]) -> tuple[Placeholder, ...]:
+        asked = {one.job_id for one in known}
+        return tuple(one for one in self._table.alive() if one.job_id not in asked)
 
     def _many_started(self, moved: Sequence[Placeholder], states: Mapping[JobId, JobStates]) -> bool:
         """So many have started that one list of all jobs costs less than one reading each."""

@@ -22,6 +22,7 @@ SHARES = {
     "rival_gang_seed": 20,
     "rack_seed": 20,
     "stranger_seed": 5,
+    "crash_seed": 5,
     "matrix_seed": 300,
 }
 

@@ -76,8 +76,16 @@ def _check(ctx: SchedulerContext, spots: Sequence[Spot], *, whole: bool) -> Misf
     why = need.lacks(node)
     left, forgotten = remains.ended_on(ctx, node.name), remains.forgotten_on(ctx, node.name)
     if forgotten or (left and (whole or why is not None)):
-        each, there = vacancy.NodeNeed.of(new[:1], whole=whole), (*left, *forgotten)
-        return OccupiedNode(name=node.name, each=each, need=need, left=there, forgotten=bool(forgotten), why=why)
+        blocking = bool(forgotten) and (whole or why is not None or remains.refused_on(ctx, node.name))
+        return OccupiedNode(
+            name=node.name,
+            each=vacancy.NodeNeed.of(new[:1], whole=whole),
+            need=need,
+            left=(*left, *forgotten),
+            forgotten=bool(forgotten),
+            blocking=blocking,
+            why=why,
+        )
     if why is not None:
         text = f"node {node.name} has no room: {why}"
         return Misfit(reason="NodeFull", message=text, nodes=(node.name,), lacking={node.name: need.amounts})

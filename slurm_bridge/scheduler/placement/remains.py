@@ -5,7 +5,7 @@ from collections.abc import Iterable
 from slurm_bridge.model.job import Phase
 from slurm_bridge.model.names import WorkloadKey
 from slurm_bridge.model.pod import Pod
-from slurm_bridge.scheduler import current_job
+from slurm_bridge.scheduler import current_job, words
 from slurm_bridge.scheduler.context import SchedulerContext
 from slurm_bridge.scheduler.workload_pods import job_id_of
 
@@ -32,6 +32,13 @@ def preempted(ctx: SchedulerContext, pods: Iterable[Pod]) -> bool:
     """Slurm has ended the job of one of them for the sake of another job."""
     jobs = (ctx.table.get(job_id) for pod in pods if (job_id := job_id_of(pod)) is not None)
     return any(job is not None and "PREEMPTED" in job.state.words for job in jobs)
+
+
+def refused_on(ctx: SchedulerContext, node: str) -> bool:
+    """Slurm has tried to start a job that waits for this node again, and had no room for it."""
+    keys = {key for pod, key in ctx.pod_index.placed_on(node) if key in ctx.states.regaining}
+    jobs = (job for key in keys for job in ctx.table.of(key) if job.phase is Phase.PENDING)
+    return any(words.refused(job) and job.view is not None and not job.view.held for job in jobs)
 
 
 def forgotten_on(ctx: SchedulerContext, node: str) -> tuple[Pod, ...]:

@@ -1,7 +1,7 @@
 """What becomes of an allocation when earlier pods are still on its nodes, and take the room.
 
     a forgotten job waits for the node     given back at once: this allocation is what keeps the job from it
-    ... and there is room beside its pods  kept for a moment: Slurm may start that job beside this one
+    ... and both sides have room for both  kept for a moment: Slurm may start that job beside this one
     Slurm preempted the earlier pods       kept for a while: Slurm has made this room for the job
     as many other nodes have room          given back at once: the next job gets one of these
     otherwise                              kept for a while: there is nothing to be had elsewhere
@@ -84,7 +84,8 @@ class NodeNeed:
 class OccupiedNode:
     """A node of an allocation, what is needed there, by one pod and by all, and the earlier pods that are `left`.
 
-    `why`: what there is too little of beside them. `forgotten`: the job of some of them waits for the node.
+    `why`: what there is too little of beside them. `forgotten`: the job of some of them waits for the node; `blocking`:
+    as far as is known, it waits for what is given back here.
     """
 
     name: str
@@ -92,6 +93,7 @@ class OccupiedNode:
     need: NodeNeed
     left: Sequence[Pod]
     forgotten: bool
+    blocking: bool
     why: str | None
 
     @property
@@ -112,8 +114,7 @@ def verdict(
     """Give the allocation back, or keep it for so many seconds; `give_back`: it is given back anyhow."""
     back, patience = _misfit(ctx, occupied), PATIENCE
     if any(one.forgotten for one in occupied):
-        beside = all(one.why is None and not one.need.whole for one in occupied)
-        give_back, patience = give_back or not beside, GIVE_WAY
+        give_back, patience = give_back or any(one.blocking for one in occupied), GIVE_WAY
     elif not give_back:
         give_back = not any(remains.preempted(ctx, one.left) for one in occupied) and _elsewhere(
             snapshot, read, occupied

@@ -1,0 +1,53 @@
+"""What the mirror asks when Slurm has lost a job: all others at once, before it tells of any start."""
+
+import pathlib
+
+import pytest
+
+from slurm_bridge.model.job import Phase
+from slurm_bridge.model.names import JobId
+from slurm_bridge.model.placeholder import Certainty
+from tests.unit.mirror.watching import Watch, owner
+
+
+@pytest.fixture
+def watch(tmp_path: pathlib.Path) -> Watch:
+    """A mirror as it is shipped."""
+    return Watch(tmp_path)
+
+
+def settled(watch: Watch, *uids: str) -> list[JobId]:
+    """Jobs that have run for a while: their turn comes with the slowest period only."""
+    ids = [watch.submit(uid) for uid in uids]
+    watch.start()
+    for _ in range(30):
+        watch.step(0.5)
+    return ids
+
+
+def test_jobs_that_run_are_asked_for_as_soon_as_one_that_waits_is_lost(watch: Watch) -> None:
+    """The nodes of a forgotten job may be another one's already: that must not be told first."""
+    running = settled(watch, "a", "b")
+    watch.pocket.control.pause()
+    lost, starts = watch.submit("c"), watch.submit("d")
+    watch.step(0.5)
+    for job_id in (lost, running[0]):
+        watch.lose(job_id)
+    watch.pocket.control.unpause()
+    watch.start()
+    watch.woken.clear()
+    watch.mirror.poll()
+    assert [watch.known(job_id).certainty for job_id in (lost, running[0])] == [Certainty.GONE, Certainty.GONE]
+    assert watch.known(running[1]).phase is watch.known(starts).phase is Phase.RUNNING
+    assert watch.woken.index(owner("a").key) < watch.woken.index(owner("d").key)
+
+
+def test_while_nothing_is_lost_jobs_that_run_keep_their_turn(watch: Watch) -> None:
+    """One that waits costs a question about that job alone."""
+    running = settled(watch, "a", "b")
+    watch.pocket.control.pause()
+    waits = watch.submit("c")
+    watch.mirror.poll()
+    both, alone = watch.asked(f"job_id={running[0]}"), watch.asked(f"job_id={waits}$")
+    watch.mirror.poll()
+    assert (watch.asked(f"job_id={running[0]}"), watch.asked(f"job_id={waits}$")) == (both, alone + 1)
