@@ -161,7 +161,8 @@ class Mirror:
         if not known:
             return 0
         states = self._states(known)
-        if any(one.job_id not in states for one in known) and (rest := self._others(known)):
+        lost = any(one.certainty is Certainty.SEEN and one.job_id not in states for one in known)
+        if lost and (rest := self._others(known)):
             # Slurm has lost something: what else is asked at once, before anything moves.
             states, known = {**states, **self._states(rest)}, (*known, *rest)
         return self._learn(known, states)

@@ -147,7 +147,7 @@ def _elsewhere(snapshot: ClusterSnapshot, read: Placeholder, occupied: Sequence[
     if view is None or view.constraints or view.reservation:
         return False
     largest = max((one.need for one in occupied), key=lambda need: sorted(need.amounts.items()))
-    for name in sorted(choice.allowed(view, snapshot).difference(view.nodes or ())):
+    for name in choice.allowed(view, snapshot).difference(view.nodes or ()):
         node = snapshot.by_slurm_name(name)
         if node is not None and node.slurm is not None and _has_room(largest, node, node.slurm):
             found += 1

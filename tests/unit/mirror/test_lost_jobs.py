@@ -7,7 +7,7 @@ import pytest
 from slurm_bridge.model.job import Phase
 from slurm_bridge.model.names import JobId
 from slurm_bridge.model.placeholder import Certainty
-from tests.unit.mirror.watching import Watch, owner
+from tests.unit.mirror.watching import Watch, maybe, owner
 
 
 @pytest.fixture
@@ -51,3 +51,15 @@ def test_while_nothing_is_lost_jobs_that_run_keep_their_turn(watch: Watch) -> No
     both, alone = watch.asked(f"job_id={running[0]}"), watch.asked(f"job_id={waits}$")
     watch.mirror.poll()
     assert (watch.asked(f"job_id={running[0]}"), watch.asked(f"job_id={waits}$")) == (both, alone + 1)
+
+
+def test_an_order_without_an_answer_is_no_lost_job(watch: Watch) -> None:
+    """It may stay away for a minute: jobs that run are not asked for each time."""
+    running = settled(watch, "a", "b")
+    watch.mirror.poll()
+    before = watch.asked(f"job_id={running[0]}")
+    watch.table.put(maybe(77, "m", since=watch.clock.now()))
+    for _ in range(3):
+        watch.mirror.poll()
+    assert watch.asked("job_id=77") == 3
+    assert watch.asked(f"job_id={running[0]}") == before

@@ -68,6 +68,30 @@ def test_a_node_is_avoided_for_a_while() -> None:
     assert whys(avoided, ("u",), 60.0) == {}
 
 
+def test_a_node_may_be_avoided_until_something_happens() -> None:
+    """However long that takes, and not a moment longer; more bad experiences of another kind count from then on."""
+    avoided, left = Avoided(WorkloadStore(), seconds=60), [True]
+    avoided.until("u", "n1", "still runs pod x", lambda _node: left[0])
+    assert whys(avoided, ("u",), 1e9) == {"n1": "still runs pod x"}
+    assert avoided.waits_for("u", "n1", None)
+    left.clear()
+    left.append(False)
+    assert whys(avoided, ("u",), 1e9) == {}
+    assert not avoided.waits_for("u", "n1", None)
+    avoided.add("u", "n1", "denied", 10.0, seconds=30)
+    assert whys(avoided, ("u",), 41.0) == {}
+
+
+def test_what_is_avoided_for_a_while_is_not_avoided_for_less_because_of_an_event() -> None:
+    """A kubelet has refused the pod: the end of another pod there does not change that."""
+    avoided = Avoided(WorkloadStore(), seconds=600)
+    avoided.add("u", "n1", "refused", 0.0)
+    avoided.until("u", "n1", "still runs pod x", lambda _node: False)
+    assert whys(avoided, ("u",), 599.0) == {"n1": "refused"}
+    assert not avoided.waits_for("u", "n1", None)
+    assert not avoided.waits_for("stranger", "n1", None)
+
+
 def test_what_a_sibling_met_counts_too() -> None:
     """The controller makes another pod of the same kind."""
     avoided = Avoided(WorkloadStore())
