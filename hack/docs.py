@@ -63,6 +63,7 @@ def pages() -> dict[pathlib.Path, str]:
         ("kube-scheduler.md", "arguments", docs_hooks.arguments()),
         ("kube-scheduler.md", "plugins", docs_hooks.scheduler_plugins()),
         ("metrics.md", "metrics", docs_tables.metrics()),
+        ("migrating.md", "helm", docs_tables.helm()),
         ("operating.md", "checks", docs_tables.checks()),
         ("preemption.md", "options", docs_hooks.options("preemption", ExtenderOptions)),
         ("security.md", "promises", docs_security.promises()),

@@ -9,6 +9,7 @@ from slurm_bridge.scheduler import lifecycle as lifecycles
 from slurm_bridge.scheduler.decide import Action, DecisionRow, DecisionTable, PlaceholderFact, Pods
 from slurm_bridge.scheduler.lifecycle import CellOutcome, PodCase
 from slurm_bridge.settings import keys
+from slurm_bridge.takeover.helm import VALUES
 from slurm_bridge.telemetry.agents import AgentMetrics
 from slurm_bridge.telemetry.instruments import Instruments
 from slurm_bridge.telemetry.metrics import Metrics
@@ -86,6 +87,16 @@ def settings() -> str:
         for key in keys.every()
     ]
     return "\n".join(["| key | type | default | reloaded | meaning |", "|---|---|---|---|---|", *rows]) + "\n"
+
+
+def helm() -> str:
+    """Every value of the other bridge's chart, for docs/migrating.md."""
+    rows = []
+    for row in VALUES:
+        default = f"`{row.default}`" if row.default is not None else ""
+        here = f"`{row.key}`" if row.key else row.instead
+        rows.append(f"| `{row.value}` | {default} | {_cell(here)} |")
+    return "\n".join(["| value | default | here |", "|---|---|---|", *rows]) + "\n"
 
 
 def checks() -> str:

@@ -6,7 +6,7 @@ import json
 import pathlib
 import random
 import threading
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 
 from loguru import logger
 
@@ -22,7 +22,7 @@ from slurm_bridge.daemon import configuration as daemon_configuration
 from slurm_bridge.daemon.process import Daemon, Extras
 from slurm_bridge.daemon.reload import SettingsReader
 from slurm_bridge.daemon.webhook import WebhookService
-from slurm_bridge.explain.cluster_view import CurrentSnapshot, Servers
+from slurm_bridge.explain.cluster_view import CachedKnown, CurrentSnapshot, Servers
 from slurm_bridge.explain.context import ExplainContext
 from slurm_bridge.explain.explainer import Explainer
 from slurm_bridge.hooks.services import ChainServices
@@ -32,13 +32,19 @@ from slurm_bridge.kube import config as kube_config
 from slurm_bridge.model.job import JobRequest
 from slurm_bridge.overlays import metered
 from slurm_bridge.runtime.clock import SystemClock
+from slurm_bridge.runtime.hands import Hands
 from slurm_bridge.runtime.oddities import Oddities
 from slurm_bridge.settings import loader, sources
 from slurm_bridge.settings.model import Settings
 from slurm_bridge.slurm import calls, fields
 from slurm_bridge.slurm import client as slurm_client
 from slurm_bridge.slurm import settings as slurm_settings
+from slurm_bridge.takeover import handover
+from slurm_bridge.takeover.handover import HandoverOrder
+from slurm_bridge.takeover.steps import OurNames
 from slurm_bridge.telemetry.agents import AgentMetrics
+from slurm_bridge.workloads import base as workloads
+from slurm_bridge.workloads.known import DirectObjects
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
@@ -227,6 +233,39 @@ def _check(
     )
     facts = collector.gather(slurm, cluster, clock=clock, dice=random.SystemRandom(), wanted=wanted, conf=slurm.conf)
     return table.findings(facts, wanted)
+
+
+#: How many jobs are handed over at the same time.
+_AT_ONCE = 8
+
+
+@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
+class TakeoverOptions:
+    """The flags of `slurm-bridge takeover`."""
+
+    back: bool = False
+    apply: bool = False
+    every: bool = False
+    force: bool = False
+
+
+def takeover(settings: Settings, options: TakeoverOptions, tell: Callable[[str], None]) -> int:
+    """Hand jobs and pods over from another bridge, or back to it; the exit status."""
+    clock = SystemClock()
+    with both(settings, clock) as (cluster, slurm):
+        known, grouped = CachedKnown(DirectObjects(cluster)), daemon_configuration.workloads(settings)
+        ours = OurNames(
+            cluster_id=settings.cluster_id,
+            scheduler_names=settings.scheduler_names,
+            claim=lambda pod: workloads.claim(pod, known, grouped),
+        )
+        lease = (settings.leader_election.namespace, settings.leader_election.name)
+        pool = Hands(_AT_ONCE)
+        order = HandoverOrder(names=ours, lease=lease, each=pool.each, **dataclasses.asdict(options))
+        try:
+            return handover.run(order, cluster, slurm, clock, tell)
+        finally:
+            pool.close()
 
 
 def cluster_client(

@@ -16,11 +16,13 @@ def add(
     name: str,
     words: str,
     run: Callable[[argparse.Namespace], int],
+    *,
+    required: bool = True,
 ) -> argparse.ArgumentParser:
     """Add a command that reads the configuration."""
     parser = commands.add_parser(name, help=words)
     parser.add_argument(
-        "--config", type=pathlib.Path, required=True, metavar="FILE", help="the configuration, one YAML file"
+        "--config", type=pathlib.Path, required=required, metavar="FILE", help="the configuration, one YAML file"
     )
     parser.add_argument(
         "--set",

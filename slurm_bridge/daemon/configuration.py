@@ -46,6 +46,7 @@ def rules(settings: Settings) -> Rules:
             gres=given.gres,
             timelimit=given.timelimit,
             exclusive=given.exclusive,
+            one_per_node=given.one_per_node,
             mcs_label=given.mcs_label or None,
             cpus=max(1, math.ceil(quantity.parse(given.cpus))),
             memory_mib=max(1, math.ceil(quantity.parse(given.memory) / _MIB)),

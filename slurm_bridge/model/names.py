@@ -57,6 +57,8 @@ ENVIRONMENT = "environment"
 
 #: Written by another bridge on pods of its own, and taken away by it when they are over.
 FINALIZER_OF_ANOTHER = SCHEDULER_PREFIX + "finalizer"
+#: Likewise on nodes, with its scheduler name as the value: pods without its toleration are evicted.
+TAINT_OF_ANOTHER = NODE_PREFIX + "managed-node"
 
 #: Written by administrators on a Kubernetes node whose name in Slurm differs.
 LABEL_SLURM_NODE_NAME = NODE_PREFIX + "slurm-nodename"

@@ -12,6 +12,7 @@ class Taint(Record, frozen=True, kw_only=True):
     key: str
     effect: str
     value: str = ""
+    time_added: str | None = None
 
 
 class NodeSpec(Record, frozen=True, kw_only=True):

@@ -126,6 +126,9 @@ class DefaultsSettings(SettingsGroup):
     """The time limit in minutes. Left out, the default of the partition."""
     exclusive: bool = False
     """Whether every pod gets whole nodes. Pods share nodes otherwise."""
+    one_per_node: bool = False
+    """Whether each pod of a gang gets a node of its own. Pods of a gang share nodes otherwise. The annotation \
+`one-per-node` of the owner overrides it."""
     mcs_label: str = ""
     """The MCS label of every placeholder."""
     cpus: Quantity = "1"

@@ -8,7 +8,7 @@ from typing import Any
 import pydantic
 
 from slurm_bridge import errors
-from slurm_bridge.settings import keys, sources
+from slurm_bridge.settings import keys, profiles, sources
 from slurm_bridge.settings.model import Settings
 from slurm_bridge.settings.sources import ConfigurationProblem, SettingsSource
 from slurm_bridge.settings.trees import Path
@@ -24,7 +24,7 @@ def load(path: pathlib.Path | None, environ: Mapping[str, str], overrides: Itera
     given = sources.given(path, environ, overrides)
     problems = [problem for source in given for problem in source.problems]
     try:
-        settings = Settings(sources=given)  # type: ignore[call-arg]  # no key
+        settings = Settings(sources=(*given, profiles.below(given)))  # type: ignore[call-arg]  # no key
     except pydantic.ValidationError as wrong:
         problems += [_problem(given, error) for error in wrong.errors(include_url=False)]
     if problems:

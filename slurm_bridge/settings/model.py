@@ -11,6 +11,7 @@ from slurm_bridge.settings import admission as webhook
 from slurm_bridge.settings import agents, groups, kinds
 from slurm_bridge.settings import web as doors
 from slurm_bridge.settings.kinds import Label, Name, SchedulerName, SettingsGroup
+from slurm_bridge.settings.profiles import ProfileName
 
 _Reloadable = Field(json_schema_extra=kinds.RELOADABLE)
 
@@ -24,6 +25,10 @@ class Settings(SettingsGroup, BaseSettings):  # type: ignore[misc]  # two kinds 
     cluster_id: Label
     """The name of this bridge in its placeholders. Bridges of one Slurm cluster need different names. Do not change \
 it while placeholders exist."""
+    profile: ProfileName | None = None
+    """A set of other defaults; every key that is given wins over it. `slinky`: as SchedMD's bridge, \
+`defaults.exclusive: true` (whole nodes), `defaults.one_per_node: true`, `defaults.count: limits`, \
+`defaults.partition: slurm-bridge`, `defaults.mcs_label: kubernetes` and `workloads.jobset: pod`."""
     scheduler_names: Annotated[tuple[SchedulerName, ...], kinds.SOME, kinds.DIFFERENT] = (names.SCHEDULER_NAME,)
     """Pods with one of these in `spec.schedulerName` are scheduled."""
     slurm: groups.SlurmAccess

@@ -102,6 +102,8 @@ def largest(
         if asking is not None:
             yield ClaimedValue(field, value, _requested_by(asking, groups, rules.count))
     yield from _deadline(groups, job)
+    if rules.one_per_node:
+        yield ClaimedValue(ONE_PER_NODE, True, "setting defaults.one_per_node")
     keeping = next((group for group in groups if group.apart), None)
     port = apart.common_port(pod for group in groups for pod in group.pods)
     if keeping is not None:

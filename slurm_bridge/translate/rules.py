@@ -26,6 +26,7 @@ class Rules:
     gres: str | None = None
     timelimit: int | None = None
     exclusive: bool = False
+    one_per_node: bool = False
     mcs_label: str | None = None
     cpus: int = 1
     memory_mib: int = 512

@@ -47,6 +47,7 @@ OTHER: Mapping[tuple[str, str], tuple[object, str]] = {
     ("defaults", "gres"): ("gpu:1", "rules"),
     ("defaults", "timelimit"): (7, "rules"),
     ("defaults", "exclusive"): (True, "rules"),
+    ("defaults", "one_per_node"): (True, "rules"),
     ("defaults", "mcs_label"): ("m", "rules"),
     ("defaults", "cpus"): ("2", "rules"),
     ("defaults", "memory"): ("1Gi", "rules"),

@@ -5,7 +5,7 @@ import pathlib
 import pytest
 
 from slurm_bridge import errors
-from slurm_bridge.settings import loader, sources
+from slurm_bridge.settings import keys, loader, profiles, sources
 from slurm_bridge.settings.model import Settings
 
 SMALLEST = "cluster_id: one\nslurm:\n  {url: http://rest:6820, plain_http: true,\n  token_file: /run/token}\n"
@@ -252,3 +252,36 @@ def test_a_fingerprint_of_nothing_is_an_error(tmp_path: pathlib.Path) -> None:
     """Whoever watches keeps the last good configuration."""
     with pytest.raises(errors.BadConfiguration, match="cannot be read"):
         sources.fingerprint(tmp_path / "gone")
+
+
+def test_a_profile_sets_defaults_that_every_source_overrides(file: pathlib.Path) -> None:
+    """`slinky` behaves as SchedMD's bridge; a key of the file, a variable or a flag wins over it."""
+    file.write_text(f"{SMALLEST}profile: slinky\ndefaults: {{partition: gpu}}\n")
+    settings = load(file)
+    assert (settings.defaults.exclusive, settings.defaults.count) == (True, "limits")
+    assert (settings.defaults.partition, settings.defaults.mcs_label) == ("gpu", "kubernetes")
+    assert settings.workloads.jobset == "pod"
+    changed = load(file, "defaults.count=requests", "workloads.jobset=gang", DEFAULTS__EXCLUSIVE="false")
+    assert (changed.defaults.exclusive, changed.defaults.count) == (False, "requests")
+    assert changed.workloads.jobset == "gang"
+
+
+def test_without_a_profile_nothing_changes(file: pathlib.Path) -> None:
+    """And a flag may choose one, or take it back."""
+    assert load(file) == load(file, "profile=null")
+    assert load(file, "profile=slinky").defaults.exclusive
+    file.write_text(f"{SMALLEST}profile: slinky\n")
+    assert not load(file, "profile=null").defaults.exclusive
+
+
+@pytest.mark.parametrize("word", ["other", "[slinky]", "7"])
+def test_an_unknown_profile_is_refused(file: pathlib.Path, word: str) -> None:
+    """With the name of the key."""
+    (problem,) = problems(file, f"profile={word}")
+    assert problem.startswith("--set profile: should be 'slinky'")
+
+
+def test_the_keys_of_profiles_exist() -> None:
+    """Each with a value of its type."""
+    known = {one.name for one in keys.every()}
+    assert {key for values in profiles.PROFILES.values() for key in values} <= known

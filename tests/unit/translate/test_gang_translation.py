@@ -193,6 +193,16 @@ def test_pods_that_keep_away_from_their_like_get_a_node_each(term: dict[str, Any
     assert ("one-per-node" in found.hints) is apart
 
 
+def test_a_default_gives_each_pod_of_a_gang_a_node_and_the_annotation_takes_it_away() -> None:
+    """A single pod has nothing to do with it."""
+    pods = members(2, asking(2, "1Gi", 1))
+    assert gang(pods, one_per_node=True).one_per_node
+    assert value(gang(pods, one_per_node=True), "one-per-node").source == "setting defaults.one_per_node"
+    assert not gang(pods, keys(one_per_node="false"), one_per_node=True).one_per_node
+    assert not gang(pods).one_per_node
+    assert "one-per-node" not in translated(one_per_node=True).hints
+
+
 def test_pods_with_the_same_port_of_the_host_get_a_node_each() -> None:
     """A node has it once. A port of the leader alone keeps no worker away."""
 

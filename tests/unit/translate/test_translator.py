@@ -261,6 +261,7 @@ def test_every_default_is_tried_here() -> None:
         "cluster_id",
         "count",
         "environment",
+        "one_per_node",
         "gres_names",
         "parts_of",
     }
