@@ -73,7 +73,14 @@ class Takeover:
 def job(bridge: Bridge, *pods: str, waits: bool = False, **fields: Any) -> int:
     """A job of the other bridge, with its record."""
     record = json.dumps({"pods": [f"{NAMESPACE}/{pod}" for pod in pods]}, separators=(",", ":"))
-    fields = {"admin_comment": record, "tasks": len(pods), **({"priority": 0} if waits else {}), **fields}
+    memory = {"set": True, "number": 500 * len(pods)}
+    fields = {
+        "admin_comment": record,
+        "tasks": len(pods),
+        "memory_per_node": memory,
+        **({"priority": 0} if waits else {}),
+        **fields,
+    }
     job_id = bridge.world.submit("-".join(pods), **fields)
     bridge.world.pass_time(2)
     return job_id

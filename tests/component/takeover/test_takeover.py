@@ -31,10 +31,12 @@ def scene(folder: pathlib.Path) -> Takeover:
         other_bridge.running(bridge, name)
     for name in WAITING:
         other_bridge.waiting(bridge, name)
+    group = {"metadata": {"name": "g", "namespace": NAMESPACE}, "spec": {"minMember": len(GANG)}}
+    bridge.kube.create(kinds.COSCHEDULING_PODGROUPS, group)
     job_id = other_bridge.job(bridge, *GANG)
     nodes = other_bridge.nodes_of(bridge, job_id)
     for number, name in enumerate(GANG):
-        labels = {names.GROUP: "g", names.GROUP_SIZE: str(len(GANG))}
+        labels = {names.LABEL_COSCHEDULING: "g"}
         other_bridge.pod(bridge, name, job_id, nodes[number % len(nodes)], labels=labels, finalizers=[])
     other_bridge.tainted(bridge)
     return Takeover(bridge)
@@ -85,6 +87,24 @@ def test_running_pods_stay_and_waiting_pods_get_jobs_of_this_bridge(takeover: Ta
     before = uids(takeover.bridge)
     assert takeover.run() == 0
     taken_over(takeover, before)
+
+
+def test_a_gang_that_was_taken_over_takes_a_pod_in_the_place_of_a_lost_one(takeover: Takeover) -> None:
+    """Its job has as many places as the pods that it was taken over with."""
+    bridge = takeover.bridge
+    keep = {"metadata": {"annotations": {names.ANNOTATION_MEMBER_LOST: "keep"}}}
+    bridge.kube.merge(kinds.COSCHEDULING_PODGROUPS, (NAMESPACE, "g"), keep)
+    before = uids(bridge)
+    takeover.run()
+    taken_over(takeover, before)
+    job_id, node = bridge.manifest("g-1")["metadata"]["labels"][names.LABEL_JOB_ID], bridge.node_of("g-1")
+    bridge.delete("g-1", grace=0)
+    bridge.run(5)
+    bridge.pod("g-1", labels={names.LABEL_COSCHEDULING: "g"})
+    bridge.until(lambda: bridge.node_of("g-1"), 60)
+    assert bridge.manifest("g-1")["metadata"]["labels"][names.LABEL_JOB_ID] == job_id
+    assert bridge.node_of("g-1") == node
+    assert bridge.uid("g-0") == before["g-0"]
 
 
 def test_a_second_run_finds_nothing_to_do(takeover: Takeover) -> None:
