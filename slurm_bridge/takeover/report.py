@@ -12,6 +12,8 @@ CLEAR, REMAINS = 0, 3
 def counted(does: Iterable[HandoverStep], heading: str) -> list[str]:
     """How many steps of each kind."""
     counts = collections.Counter(one.does for one in does)
+    if not counts:
+        return [f"{heading}: nothing"]
     width = max([len(heading), *map(len, counts)])
     return [f"{heading:{width}}  COUNT", *(f"{what:{width}}  {number:5}" for what, number in counts.items())]
 

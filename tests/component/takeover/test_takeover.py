@@ -113,6 +113,7 @@ def test_a_second_run_finds_nothing_to_do(takeover: Takeover) -> None:
     writes = takeover.writes()
     assert takeover.run() == 0
     assert takeover.writes() == writes
+    assert takeover.lines[-1] == "DONE: nothing"
 
 
 def test_a_dry_run_writes_nothing_and_counts_all(takeover: Takeover) -> None:
