@@ -230,6 +230,7 @@ def _check(
         heterogeneous=settings.workloads.heterogeneous == "auto",
         submissions=settings.web.submission.enabled,
         administration=settings.web.administration.enabled,
+        node_controller=settings.nodes.enabled,
     )
     facts = collector.gather(slurm, cluster, clock=clock, dice=random.SystemRandom(), wanted=wanted, conf=slurm.conf)
     return table.findings(facts, wanted)

@@ -18,7 +18,7 @@ from slurm_bridge.model.meta import Manifest, Object
 from slurm_bridge.model.names import JobId
 from slurm_bridge.model.pod import Pod
 from slurm_bridge.model.reservation import Reservation
-from slurm_bridge.model.slurmnode import Partition, SlurmNode
+from slurm_bridge.model.slurmnode import NewNodes, NodeChange, NodeListing, Partition, SlurmNode
 
 T = TypeVar("T", bound=Object)
 T_co = TypeVar("T_co", bound=Object, covariant=True)
@@ -112,6 +112,24 @@ class Slurm(Protocol):
     def nodes(self) -> Sequence[SlurmNode]: ...
 
     def partitions(self) -> Sequence[Partition]: ...
+
+    def node_listing(self, seen: NodeListing | None = None) -> NodeListing:
+        """All nodes as they are now; `seen` itself where none has changed since."""
+
+    def change_nodes(self, names: Collection[str], change: NodeChange) -> Outcome:
+        """Change these nodes alike. Where the outcome is not Done, some may be changed and others not."""
+
+    def create_nodes(self, new: NewNodes) -> Outcome:
+        """Add external nodes. Where the outcome is not Done, some may exist. Refused (EXISTS) if one did before.
+
+        Look before: some releases of Slurm delete a node whose name is added a second time.
+        """
+
+    def delete_nodes(self, names: Collection[str]) -> Outcome:
+        """Delete nodes, whichever they are. Where the outcome is not Done, some may be gone.
+
+        Refused (BUSY) where one of them has jobs, (UNKNOWN_NODE) where one is not there.
+        """
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)

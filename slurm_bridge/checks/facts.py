@@ -29,6 +29,7 @@ class Expectations:
     heterogeneous: bool = True
     submissions: bool = False
     administration: bool = False
+    node_controller: bool = False
 
     @property
     def reviews(self) -> bool:
@@ -64,7 +65,8 @@ class CheckFacts:
     """The state of both servers. A part that could not be read is in `unread` with the reason; its field is empty.
 
     `heterogeneous`: Slurm accepts jobs of several components. `rights`: on the kinds that make or group pods.
-    `reviews`: whether we may review tokens; None if that is not needed.
+    `reviews`: whether we may review tokens; None if that is not needed. `node_rights`: those of the node controller, if
+    it is enabled.
     """
 
     slurm_nodes: tuple[SlurmNode, ...] = ()
@@ -73,6 +75,7 @@ class CheckFacts:
     heterogeneous: bool = False
     rights: tuple[Right, ...] = ()
     reviews: bool | None = None
+    node_rights: tuple[Right, ...] = ()
     nodes: tuple[Node, ...] = ()
     probe: Probe | None = None
     unread: Mapping[str, str] = dataclasses.field(default_factory=dict)

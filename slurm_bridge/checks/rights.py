@@ -5,6 +5,7 @@ from typing import Any, Final, Protocol, TypeVar
 
 from slurm_bridge.checks.facts import CheckFacts, Expectations, Right
 from slurm_bridge.checks.findings import Remark, failure, ok
+from slurm_bridge.model import kinds
 from slurm_bridge.model.kinds import Kind
 from slurm_bridge.model.meta import Manifest, Object, Record
 from slurm_bridge.workloads import kind_table
@@ -66,6 +67,23 @@ def reviewed(facts: CheckFacts, wanted: Expectations) -> Iterator[Remark]:
         yield failure("not allowed: create tokenreviews.authentication.k8s.io")
 
 
+def on_nodes(cluster: AccessReviewer) -> tuple[Right, ...]:
+    """The node controller needs these rights."""
+    wanted = (("get", ""), ("patch", ""), ("patch", "status"))
+    return tuple(_right(cluster, kinds.NODES, verb, subresource) for verb, subresource in wanted)
+
+
+def nodes_written(facts: CheckFacts, wanted: Expectations) -> Iterator[Remark]:
+    """Without these rights no node that is gone is deleted from Slurm, and none is marked."""
+    denied = [str(right) for right in facts.node_rights if not right.allowed]
+    if not wanted.node_controller:
+        yield ok("not needed: nodes.enabled is off")
+    elif denied:
+        yield failure(f"not allowed: {', '.join(denied)}")
+    else:
+        yield ok("may read and change nodes")
+
+
 def ask(cluster: AccessReviewer) -> tuple[Right, ...]:
     """For each served kind whether we may list and watch it, and write the status that its users read."""
     served = [kind for kind in kind_table.WATCHED if cluster.served(kind) is not None]
@@ -83,4 +101,4 @@ def _right(cluster: AccessReviewer, kind: Kind[Any], verb: str, subresource: str
     }
     answer = cluster.create(REVIEWS, "", manifest)
     within = f"{kind.plural}/{subresource}" if subresource else kind.plural
-    return Right(verb=verb, resource=f"{within}.{kind.group}", allowed=answer.status.allowed)
+    return Right(verb=verb, resource=f"{within}.{kind.group}".rstrip("."), allowed=answer.status.allowed)

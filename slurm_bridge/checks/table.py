@@ -10,6 +10,7 @@ _CONF = ("conf",)
 _PROBE = ("probe",)
 _RIGHTS = ("rights",)
 _REVIEWS = ("reviews",)
+_NODE_RIGHTS = ("node_rights",)
 
 CHECKS: tuple[Check, ...] = (
     Check(
@@ -47,6 +48,14 @@ CHECKS: tuple[Check, ...] = (
         fix="Apply deploy/submission, or switch web.submission.enabled and web.administration.enabled off.",
         judge=rights.reviewed,
         needs=_REVIEWS,
+    ),
+    Check(
+        name="nodes-changed",
+        why="The node controller makes sure at the API server that a node is gone before it is deleted from Slurm, and "
+        "writes taints and conditions on nodes.",
+        fix="Apply deploy/nodes, or switch nodes.enabled off.",
+        judge=rights.nodes_written,
+        needs=_NODE_RIGHTS,
     ),
     Check(
         name="operator-token",

@@ -6,6 +6,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from slurm_bridge import errors
+from slurm_bridge.controllers.nodes.options import Managed, NodeOptions
 from slurm_bridge.daemon import slurm_fit
 from slurm_bridge.hooks import attempts, calls, registry
 from slurm_bridge.hooks.services import ChainServices, Settle
@@ -14,6 +15,7 @@ from slurm_bridge.mirror.rhythm import Rhythm
 from slurm_bridge.model import quantity
 from slurm_bridge.model.kinds import Kind
 from slurm_bridge.model.meta import Object
+from slurm_bridge.model.node import Taint
 from slurm_bridge.model.workload import MemberLost
 from slurm_bridge.scheduler.context import Config, Ends, Limits
 from slurm_bridge.scheduler.ids import IdRange
@@ -175,6 +177,24 @@ def owner_kinds(settings: Settings) -> tuple[Kind[Object], ...]:
             record=Object,
         )
         for one in settings.owners
+    )
+
+
+def nodes(settings: Settings) -> NodeOptions:
+    """The options of the node controller."""
+    given = settings.nodes
+    return NodeOptions(
+        cluster_id=settings.cluster_id,
+        managed=Managed(given.managed),
+        drain=given.drain,
+        register=given.register_external,
+        poll_seconds=given.poll_seconds,
+        threads_per_core=given.threads_per_core,
+        reserved_cpus=quantity.parse(given.reserved_cpus),
+        reserved_memory=quantity.parse(given.reserved_memory),
+        gres=settings.gres,
+        feature_labels=given.feature_labels,
+        taint=Taint.parse(given.managed_taint) if given.managed_taint else None,
     )
 
 

@@ -2,7 +2,7 @@
 
 import functools
 import random
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, Final
 
 from loguru import logger
@@ -18,6 +18,7 @@ from slurm_bridge.informers.store import Store
 from slurm_bridge.model import kinds
 from slurm_bridge.model.kinds import Kind
 from slurm_bridge.model.meta import Object
+from slurm_bridge.model.node import Node
 from slurm_bridge.scheduler.core import Core
 from slurm_bridge.telemetry.collectors import InformerNumbers
 from slurm_bridge.workloads import kind_table, known
@@ -81,13 +82,19 @@ class Feeds:
         """The source of the pods that name one of these schedulers."""
         return _WatchedPods(self, tuple(scheduler_names))
 
-    def join(self, core: Core, scheduler_names: Iterable[str], source: PodSource) -> None:
-        """Connect the informers of pods and nodes to this core; `source` delivers our own pods."""
+    def join(
+        self, core: Core, scheduler_names: Iterable[str], source: PodSource, *on_node: Callable[[Any, Any], None]
+    ) -> Callable[[], Sequence[Node]]:
+        """Connect the informers of pods and nodes to this core; `source` delivers our own pods.
+
+        `on_node` also hear of nodes. The result are all nodes as last heard.
+        """
         ours = tuple(scheduler_names)
         source.subscribe(core.on_pod)
         others = ",".join(["spec.nodeName!=", *(f"spec.schedulerName!={name}" for name in ours)])
         self.watch("pods:others", kinds.PODS, ports.Scope(fields=others), core.on_other_pod)
-        self.watch("nodes", kinds.NODES, ports.EVERYWHERE, core.on_node)
+        nodes: Informer[Node] = self.watch("nodes", kinds.NODES, ports.EVERYWHERE, core.on_node, *on_node)
+        return nodes.store.all
 
     def groups(self, changed: Changed, appeared: Callable[[], None]) -> Known:
         """Watch the kinds that own or group pods, as far as the cluster serves them. The result reads memory only.

@@ -3,6 +3,7 @@
 scheduler   recovers after this replica became leader, decides about one workload at a time, hands out the actions
 worker (n)  carries out actions: the calls to both servers
 mirror      asks Slurm for the state of our jobs
+nodes       keeps the nodes of both sides in step, if that is configured
 preempt     evicts pods for others, if that is configured
 status      writes on pods why they wait
 """
@@ -14,6 +15,7 @@ from collections.abc import Callable
 from loguru import logger
 
 from slurm_bridge import errors, ports
+from slurm_bridge.controllers.nodes.controller import NodeController
 from slurm_bridge.model.names import WorkloadKey
 from slurm_bridge.scheduler.actions import Act
 from slurm_bridge.scheduler.core import Core
@@ -139,3 +141,10 @@ class Loops:
         while not self._clock.wait(stop, PREEMPT):
             if self.acting:
                 self._core.preempt_step()
+
+    def nodes(self, controller: NodeController, stop: threading.Event) -> None:
+        """Run the node controller."""
+        while not self._clock.wait(stop, LOOK):
+            self._health.beat("nodes")
+            if self.acting and controller.due:
+                controller.step()

@@ -7,6 +7,7 @@ stop    the lease is released, so that another replica takes over at once; cache
 """
 
 import dataclasses
+import functools
 import os
 import random
 import socket
@@ -21,6 +22,7 @@ from slurm_bridge import errors, ports
 from slurm_bridge.agents.json_client import JsonClient
 from slurm_bridge.checks.findings import Finding
 from slurm_bridge.controllers.leader import Election, Terms
+from slurm_bridge.controllers.nodes.controller import NodeController, NodePorts
 from slurm_bridge.daemon import (
     admin_api,
     admission_api,
@@ -40,6 +42,7 @@ from slurm_bridge.hooks.chain import Chain
 from slurm_bridge.hooks.needs import OPTIONAL, Need, View
 from slurm_bridge.informers.source import PodSource
 from slurm_bridge.model.meta import Object
+from slurm_bridge.model.node import Node
 from slurm_bridge.overlays import fenced, metered
 from slurm_bridge.runtime.hands import Hands
 from slurm_bridge.runtime.oddities import Oddities
@@ -98,6 +101,8 @@ class Daemon:
         self._feeds = Feeds(metered_cluster, clock, self._dice)
         self._pods = self._pod_source(extras.callers)
         self._views: Mapping[Need, View] = {}
+        self._nodes: NodeController | None = None
+        self._kubernetes_nodes: Callable[[], Sequence[Node]] = tuple
         self._hands, self._post = Hands(HANDS), JsonClient(clock)
         made = self._assembled(
             fenced.FencedCluster(metered_cluster, self._may_write), fenced.FencedSlurm(metered_slurm, self._may_write)
@@ -180,9 +185,26 @@ class Daemon:
             each=self._hands.each,
         )
         made = assembly.build(self.settings, inputs)
-        self._feeds.join(made.core, self.settings.scheduler_names, self._pods)
+        names, pods = self.settings.scheduler_names, self._pods
+        if not self.settings.nodes.enabled:
+            self._feeds.join(made.core, names, pods)
+        else:
+            nodes = NodePorts(
+                cluster=cluster,
+                slurm=slurm,
+                clock=self._clock,
+                nodes=self._all_nodes,
+                note=made.reporter.note,
+                count=self.metrics.node_action,
+            )
+            self._nodes = NodeController(configuration.nodes(self.settings), nodes)
+            self._kubernetes_nodes = self._feeds.join(made.core, names, pods, self._nodes.woken)
         self._feeds.show(self.metrics.informer)
         return made
+
+    def _all_nodes(self) -> Sequence[Node]:
+        """The controller is built before the informer that it reads; no pass is made before both exist."""
+        return self._kubernetes_nodes()
 
     def _pod_source(self, callers: ports.Callers | None) -> PodSource:
         inputs = submission_api.SubmissionInputs(
@@ -241,6 +263,8 @@ class Daemon:
             add(f"worker-{number}", self._pool.run, carries=True)
         add("mirror", self._loops.mirror)
         add("preempt", self._loops.preempt)
+        if self._nodes is not None:
+            add("nodes", functools.partial(self._loops.nodes, self._nodes))
         add("status", self.reporter.run, carries=True)
         add("watchdog", self._watch_others)
         add("web", self.server.run, carries=True)
@@ -250,7 +274,7 @@ class Daemon:
             add("election", self.election.run, carries=True)
         if self._reloader is not None:
             add("reload", self._reloader.run)
-        for loop in ("scheduler", "mirror"):
+        for loop in ("scheduler", "mirror", *(["nodes"] if self._nodes is not None else [])):
             self.health.expect(loop, within=HUNG)
         self.health.alive_while("threads", lambda: ", ".join((*self.supervisor.dead(), *self._feeds.dead())))
         self.health.ready_while("caches", self._feeds.problem)

@@ -282,7 +282,7 @@ class Refusal(enum.Enum):
     INVALID = "the request cannot work as it is"
     FORBIDDEN = "the token may not do this"
     BUSY = "the controller is full or busy: later"
-    EXISTS = "this job id is taken"
+    EXISTS = "this job id, or the name of this node, is taken"
     STARTED = "the job is no longer pending"
     OVER = "the job has ended"
     NO_SUCH_JOB = "no such job"

@@ -66,6 +66,13 @@ LABEL_SLURM_NODE_NAME = NODE_PREFIX + "slurm-nodename"
 #: Likewise, where it is in Slurm's topologies: `racks:core:rack4,blocks:block2`.
 ANNOTATION_NODE_TOPOLOGY = "topology.slinky.slurm.net/spec"
 
+#: Likewise: the node is registered in Slurm as an external node, and joins these partitions (a comma list).
+LABEL_EXTERNAL_NODE = SCHEDULER_PREFIX + "external-node"
+ANNOTATION_EXTERNAL_PARTITIONS = SCHEDULER_PREFIX + "external-node-partitions"
+
+#: Written by the bridge on a node, with the taint that it says: `key=value:effect`.
+ANNOTATION_MANAGED_TAINT = SCHEDULER_PREFIX + "managed-taint"
+
 #: Written by the bridge on a pod whose pending placeholder a user cancelled: what was cancelled, and why it waits.
 ANNOTATION_PARKED = SCHEDULER_PREFIX + "parked"
 

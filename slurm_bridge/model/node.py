@@ -1,9 +1,18 @@
 """A Kubernetes node as the bridge sees it."""
 
+import re
+
 import msgspec
 
 from slurm_bridge.model import names
 from slurm_bridge.model.meta import Condition, Object, Record
+
+EFFECTS = ("NoSchedule", "PreferNoSchedule", "NoExecute")
+
+_NAME = r"[A-Za-z0-9]([A-Za-z0-9._-]{0,61}[A-Za-z0-9])?"
+_TAINT = re.compile(
+    rf"(?P<key>([a-z0-9.-]{{1,253}}/)?{_NAME})(=(?P<value>({_NAME})?))?:(?P<effect>{'|'.join(EFFECTS)})", re.ASCII
+)
 
 
 class Taint(Record, frozen=True, kw_only=True):
@@ -13,6 +22,17 @@ class Taint(Record, frozen=True, kw_only=True):
     effect: str
     value: str = ""
     time_added: str | None = None
+
+    @classmethod
+    def parse(cls, text: str) -> "Taint":
+        """`key=value:effect` or `key:effect`, as kubectl writes it; ValueError where it is not one."""
+        found = _TAINT.fullmatch(text)
+        if found is None:
+            raise ValueError(f"{text!r} is not key=value:effect, with {', '.join(EFFECTS)} as the effect")
+        return cls(key=found["key"], value=found["value"] or "", effect=found["effect"])
+
+    def __str__(self) -> str:
+        return f"{self.key}={self.value}:{self.effect}" if self.value else f"{self.key}:{self.effect}"
 
 
 class NodeSpec(Record, frozen=True, kw_only=True):

@@ -1,6 +1,8 @@
 """Slurm's nodes and partitions, as far as the bridge asks for them."""
 
 import dataclasses
+import enum
+from collections.abc import Mapping
 
 from slurm_bridge.model.job import Gres
 
@@ -25,6 +27,7 @@ class SlurmNode:
     used_memory_mib: int = 0
     used_gres: tuple[Gres, ...] = ()
     topology: str = ""
+    comment: str = ""
 
     @property
     def external(self) -> bool:
@@ -35,6 +38,84 @@ class SlurmNode:
     def poisoned(self) -> bool:
         """An external node can answer nothing, so Slurm gives it no more jobs until an administrator reconfigures."""
         return self.external and "NOT_RESPONDING" in self.states
+
+    @property
+    def dynamic(self) -> bool:
+        """A client added it: it is in no configuration file, and comes back after no deletion."""
+        return "DYNAMIC_NORM" in self.states
+
+    @property
+    def draining(self) -> bool:
+        """It takes no new jobs, because it was drained."""
+        return "DRAIN" in self.states
+
+    @property
+    def out_of_service(self) -> bool:
+        """It takes no new jobs, whatever the cause."""
+        return not self.states.isdisjoint(_OUT)
+
+    @property
+    def vacant(self) -> bool:
+        """No job is on it."""
+        return not self.used_cpus and self.states.isdisjoint(_BUSY)
+
+
+#: State words of nodes that take no new jobs, and of nodes that have some.
+_OUT = frozenset({"DRAIN", "DOWN", "FAIL"})
+_BUSY = frozenset({"ALLOCATED", "MIXED", "COMPLETING"})
+
+
+@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
+class NodeListing:
+    """All nodes at one moment. `stamp` is that moment by Slurm's clock.
+
+    `unreadable` are the names of nodes that exist and cannot be read; one that does not even tell its name ("") may be
+    any.
+    """
+
+    nodes: tuple[SlurmNode, ...]
+    stamp: int
+    unreadable: frozenset[str] = frozenset()
+
+
+class NodeOrder(enum.Enum):
+    """What Slurm is told to do with a node: no new jobs, or jobs again."""
+
+    DRAIN = "DRAIN"
+    UNDRAIN = "UNDRAIN"
+
+
+@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
+class NodeChange:
+    """What changes of nodes; None leaves a value as it is."""
+
+    order: NodeOrder | None = None
+    reason: str | None = None
+    comment: str | None = None
+    features: tuple[str, ...] | None = None
+    topology: str | None = None
+
+
+@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
+class NodeShape:
+    """What an external node is made with. `partitions` are the features by which partitions take it in."""
+
+    cores: int
+    memory_mib: int
+    threads_per_core: int = 1
+    gres: tuple[Gres, ...] = ()
+    partitions: tuple[str, ...] = ()
+
+
+@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
+class NewNodes:
+    """External nodes that differ in name and address alone. `addresses` has one for each name."""
+
+    addresses: Mapping[str, str]
+    shape: NodeShape
+    features: tuple[str, ...] = ()
+    topology: str = ""
+    reason: str = ""
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
@@ -55,6 +136,7 @@ class Partition:
     default: bool = False
     minimum_nodes: int = 0
     root_only: bool = False
+    node_sets: frozenset[str] = frozenset()
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)

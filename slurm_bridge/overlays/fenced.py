@@ -15,7 +15,7 @@ from slurm_bridge.model.marks import Owner
 from slurm_bridge.model.meta import Manifest, Object
 from slurm_bridge.model.names import JobId
 from slurm_bridge.model.reservation import Reservation
-from slurm_bridge.model.slurmnode import Partition, SlurmNode
+from slurm_bridge.model.slurmnode import NewNodes, NodeChange, NodeListing, Partition, SlurmNode
 
 T = TypeVar("T", bound=Object)
 
@@ -100,6 +100,21 @@ class FencedSlurm:
 
     def partitions(self) -> Sequence[Partition]:
         return self._inner.partitions()
+
+    def node_listing(self, seen: NodeListing | None = None) -> NodeListing:
+        return self._inner.node_listing(seen)
+
+    def change_nodes(self, names: Collection[str], change: NodeChange) -> Outcome:
+        self._fence.check("change_nodes")
+        return self._inner.change_nodes(names, change)
+
+    def create_nodes(self, new: NewNodes) -> Outcome:
+        self._fence.check("create_nodes")
+        return self._inner.create_nodes(new)
+
+    def delete_nodes(self, names: Collection[str]) -> Outcome:
+        self._fence.check("delete_nodes")
+        return self._inner.delete_nodes(names)
 
 
 class FencedCluster:

@@ -14,7 +14,7 @@ from slurm_bridge.model.meta import Manifest, Object
 from slurm_bridge.model.names import JobId
 from slurm_bridge.model.pod import Pod
 from slurm_bridge.model.reservation import Reservation
-from slurm_bridge.model.slurmnode import Partition, SlurmNode
+from slurm_bridge.model.slurmnode import NewNodes, NodeChange, NodeListing, Partition, SlurmNode
 
 T = TypeVar("T", bound=Object)
 
@@ -131,6 +131,19 @@ class MeteredSlurm:
     def partitions(self) -> Sequence[Partition]:
         with self._meter.reading("partitions"):
             return self._inner.partitions()
+
+    def node_listing(self, seen: NodeListing | None = None) -> NodeListing:
+        with self._meter.reading("node_listing"):
+            return self._inner.node_listing(seen)
+
+    def change_nodes(self, names: Collection[str], change: NodeChange) -> Outcome:
+        return self._meter.order("change_nodes", lambda: self._inner.change_nodes(names, change))
+
+    def create_nodes(self, new: NewNodes) -> Outcome:
+        return self._meter.order("create_nodes", lambda: self._inner.create_nodes(new))
+
+    def delete_nodes(self, names: Collection[str]) -> Outcome:
+        return self._meter.order("delete_nodes", lambda: self._inner.delete_nodes(names))
 
 
 class MeteredCluster:

@@ -292,6 +292,34 @@ class LeaderElection(SettingsGroup):
     """The time between two tries to renew or acquire the Lease."""
 
 
+class NodesSettings(SettingsGroup):
+    """The node controller, which keeps the nodes of Kubernetes and of Slurm in step."""
+
+    enabled: bool = False
+    """Enables the node controller. It needs rights of its own in Kubernetes: see `docs/nodes.md`."""
+    managed: Literal["labelled", "all"] = "labelled"
+    """Which Kubernetes nodes it looks after: those with the label `scheduler.slinky.slurm.net/external-node` or \
+`slinky.slurm.net/slurm-nodename` (`labelled`), or every node whose name Slurm knows (`all`)."""
+    drain: bool = True
+    """Whether a node that is cordoned in Kubernetes is drained in Slurm, until it is uncordoned."""
+    register_external: bool = True
+    """Whether nodes with the label `scheduler.slinky.slurm.net/external-node` are added to Slurm, and deleted from \
+Slurm when they lose the label or are deleted."""
+    poll_seconds: Seconds = 5.0
+    """The time between two reads of Slurm's nodes while nothing changes in Kubernetes."""
+    threads_per_core: Annotated[int, Field(ge=1, le=8)] = 1
+    """How many of a node's CPUs are threads of one core. Kubernetes does not tell it."""
+    reserved_cpus: kinds.Reserve = "0"
+    """CPUs of every registered node that Slurm does not get, beside those that Kubernetes itself reserves."""
+    reserved_memory: kinds.Reserve = "0"
+    """Memory of every registered node that Slurm does not get, likewise; for example for DaemonSets."""
+    feature_labels: Annotated[tuple[Name, ...], kinds.DIFFERENT] = ()
+    """Labels of Kubernetes nodes whose values become features of the registered nodes in Slurm."""
+    managed_taint: kinds.TaintText | None = None
+    """A taint for every node that the controller looks after, as `key=value:effect`, for example \
+`slinky.slurm.net/managed-node=slurm-bridge-scheduler:NoExecute`. Pods need a toleration of it."""
+
+
 class OwnerKind(SettingsGroup):
     """A kind of object that may own pods."""
 

@@ -10,6 +10,7 @@ import pydantic
 from pydantic import AfterValidator, BeforeValidator, Field
 
 from slurm_bridge.model import quantity
+from slurm_bridge.model.node import Taint
 
 #: Mark of a key that a running daemon takes over without a restart.
 RELOADABLE: dict[str, Any] = {"reloadable": True}
@@ -86,6 +87,12 @@ def _amount(text: str) -> str:
     return text
 
 
+def _amount_or_none(text: str) -> str:
+    if quantity.parse(text) < 0:
+        raise ValueError("has to be 0 or greater")
+    return text
+
+
 def _path(value: object) -> object:
     if isinstance(value, str) and value.strip().startswith(_TOKEN_BEGINS):
         raise ValueError("is a token, not a path: write the token into a file and name the file")
@@ -104,6 +111,12 @@ def _no_default_scheduler(name: str) -> str:
     if name == "default-scheduler":
         raise ValueError("belongs to the cluster's own scheduler: both would bind the same pods")
     return name
+
+
+def _taint(written: str) -> str:
+    """Said of the form alone; the record is made where it is used."""
+    Taint.parse(written)
+    return written
 
 
 def _different(values: tuple[Any, ...] | None) -> tuple[Any, ...] | None:
@@ -140,7 +153,9 @@ Name = Annotated[str, text(r"^[^\s,]+$", "a name without blanks and commas")]
 Names = Annotated[str, text(r"^[^\s,]+(,[^\s,]+)*$", "a name, or several with commas and without blanks")]
 User = Annotated[Name, AfterValidator(_plain_user)]
 SchedulerName = Annotated[Name, AfterValidator(_no_default_scheduler)]
+TaintText = Annotated[str, AfterValidator(_taint)]
 Quantity = Annotated[str, AfterValidator(_amount)]
+Reserve = Annotated[str, AfterValidator(_amount_or_none)]
 File = Annotated[pathlib.Path, BeforeValidator(_path)]
 Seconds = Annotated[float, Field(gt=0)]
 Count = Annotated[int, Field(ge=1)]

@@ -53,6 +53,7 @@ that requests devices by claim waits in either case."""
     ends: Annotated[groups.EndsSettings, _Reloadable] = groups.EndsSettings()
     status: Annotated[groups.StatusSettings, _Reloadable] = groups.StatusSettings()
     leader_election: groups.LeaderElection = groups.LeaderElection()
+    nodes: groups.NodesSettings = groups.NodesSettings()
     web: doors.Web = doors.Web()
     admission: Annotated[webhook.AdmissionSettings, AfterValidator(webhook.served)] = webhook.AdmissionSettings()
     managed_namespaces: Annotated[

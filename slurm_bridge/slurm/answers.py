@@ -228,6 +228,7 @@ def node(row: shapes.NodeRow) -> SlurmNode:
         used_memory_mib=row.alloc_memory,
         used_gres=gres_text.read(row.gres_used or ""),
         topology=row.topology or "",
+        comment=row.comment or "",
     )
 
 
@@ -245,6 +246,7 @@ def partition(row: shapes.PartitionRow) -> Partition:
         default="DEFAULT" in (row.flags or ()),
         minimum_nodes=row.minimums.get("nodes", 0),
         root_only="ROOT_ONLY" in (row.flags or ()),
+        node_sets=frozenset(filter(None, (row.node_sets or "").split(","))),
     )
 
 

@@ -24,7 +24,7 @@ from slurm_bridge.model.marks import Owner
 from slurm_bridge.model.names import JobId
 from slurm_bridge.model.reservation import Reservation
 from slurm_bridge.model.slurmconf import SlurmConf
-from slurm_bridge.model.slurmnode import Partition, Ping, SlurmNode
+from slurm_bridge.model.slurmnode import NewNodes, NodeChange, NodeListing, Partition, Ping, SlurmNode
 from slurm_bridge.runtime import retries
 from slurm_bridge.runtime.caches import ValueCache
 from slurm_bridge.runtime.http.messages import HttpAnswer, HttpRequest
@@ -36,6 +36,7 @@ from slurm_bridge.slurm import (
     error_numbers,
     fields,
     het,
+    nodes,
     outcomes,
     readback,
     replies,
@@ -50,6 +51,8 @@ T = TypeVar("T", bound=shapes.Envelope)
 F = TypeVar("F")
 R = TypeVar("R")
 M = TypeVar("M")
+
+_NOT_MODIFIED = 304
 
 
 class SlurmClient:
@@ -198,6 +201,24 @@ class SlurmClient:
     def partitions(self) -> Sequence[Partition]:
         return self._partitions.get()
 
+    def node_listing(self, seen: NodeListing | None = None) -> NodeListing:
+        found, odd = self._known(self._tried(lambda: self._changed(seen)))
+        if found is None:
+            assert seen is not None
+            return seen
+        made, more = self._known(rows.made(found.nodes, answers.node, "node"))
+        unreadable = frozenset(one.name for one in (*odd, *more))
+        return NodeListing(nodes=tuple(made), stamp=shapes.number(found.last_update) or 0, unreadable=unreadable)
+
+    def change_nodes(self, names: Collection[str], change: NodeChange) -> Outcome:
+        return nodes.change(self._order, names, change)
+
+    def create_nodes(self, new: NewNodes) -> Outcome:
+        return nodes.create(self._order, new)
+
+    def delete_nodes(self, names: Collection[str]) -> Outcome:
+        return nodes.delete(self._order, names)
+
     def ping(self) -> Ping:
         """What Slurm says of itself: its version decides whether jobs may have components. No part of the port."""
         return self._ping.get()
@@ -253,11 +274,16 @@ class SlurmClient:
 
     def _ask(self, call: HttpRequest, shape: type[T]) -> tuple[T, tuple[rows.UnreadableRow, ...]]:
         """The answer, and the rows of it that cannot be read; others have nothing to do with them."""
-        return self._known(
-            retries.read(
-                lambda: replies.read(self._dialogue.ask(call), shape), self._settings.retries, pause=self._pause
-            )
-        )
+        return self._known(self._tried(lambda: replies.read(self._dialogue.ask(call), shape)))
+
+    def _tried(self, read: Callable[[], F]) -> F:
+        return retries.read(read, self._settings.retries, pause=self._pause)
+
+    def _changed(self, seen: NodeListing | None) -> tuple[shapes.Nodes | None, tuple[rows.UnreadableRow, ...]]:
+        """The nodes, None where Slurm says that none has changed."""
+        answer = self._dialogue.ask(nodes.listing(None if seen is None else seen.stamp))
+        unchanged = seen is not None and answer.status == _NOT_MODIFIED
+        return (None, ()) if unchanged else replies.read(answer, shapes.Nodes)
 
     def _known(self, found: tuple[F, tuple[rows.UnreadableRow, ...]]) -> tuple[F, tuple[rows.UnreadableRow, ...]]:
         for one in found[1]:

@@ -51,6 +51,7 @@ _NUMBERS: Mapping[int, Meaning] = {
     DUPLICATE_JOB_ID: Meaning(Refusal.EXISTS, errors.Conflict),
     INVALID_JOB_ID: Meaning(Refusal.NO_SUCH_JOB, errors.NotFound),
     2018: Meaning(Refusal.UNKNOWN_NODE, errors.Invalid),
+    2168: Meaning(Refusal.EXISTS, errors.Conflict),  # a node of this name
     2058: Meaning(Refusal.OVERLAP, errors.Conflict),
     2021: _OVER,
     2084: _OVER,

@@ -229,12 +229,14 @@ class NodeRow(WireShape, frozen=True, gc=False):
     alloc_memory: int = 0
     gres_used: str | None = None
     topology: str | None = None
+    comment: str | None = None
 
 
 class Nodes(Envelope, frozen=True, gc=False, kw_only=True):
     """GET nodes."""
 
     nodes: list[NodeRow]
+    last_update: MaybeNumber = None
 
 
 class PartitionNodes(WireShape, frozen=True, gc=False):
@@ -262,6 +264,7 @@ class PartitionRow(WireShape, frozen=True, gc=False):
 
     name: str
     nodes: PartitionNodes = PartitionNodes()
+    node_sets: str | None = None
     partition: PartitionState = PartitionState()
     defaults: PartitionLimits = PartitionLimits()
     maximums: PartitionLimits = PartitionLimits()

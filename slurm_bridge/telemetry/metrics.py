@@ -67,6 +67,10 @@ class Metrics(Instruments):
         """Count a condition or an event that was written, found unnecessary, or dropped."""
         self.status_writes.labels(what, outcome).inc()
 
+    def node_action(self, action: str, outcome: str, nodes: int) -> None:
+        """Count nodes of Slurm that the node controller changed, added or deleted, or could not."""
+        self.node_actions.labels(action, outcome).inc(nodes)
+
     def _scheduling(self) -> None:
         self.schedule_attempts = self._counter("schedule_attempts_total", "Scheduling attempts, by result.", "result")
         self.surprises = self._counter(
@@ -148,6 +152,12 @@ class Metrics(Instruments):
             "Objects and rows of a server that cannot be read: left out, all others count; equal rows count once.",
             "server",
             "kind",
+        )
+        self.node_actions = self._counter(
+            "node_actions_total",
+            "Nodes of Slurm that the node controller changed: adopt, drain, undrain, clear, update, delete, create.",
+            "action",
+            "outcome",
         )
         self.status_writes = self._counter(
             "status_writes_total",

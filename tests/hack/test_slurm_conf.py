@@ -54,7 +54,7 @@ def test_there_is_one_default_partition() -> None:
 def test_a_partition_without_machines_is_left_out() -> None:
     """Slurm refuses a partition whose hostlist is empty, so a tiny cluster has fewer partitions."""
     names = [line.split()[0].partition("=")[2] for line in lines(slurm_conf_of(nodes=1), "PartitionName=")]
-    assert names == ["debug", "batch", "limited", "exclusive", "closed", "blocks"]
+    assert names == ["debug", "batch", "limited", "exclusive", "closed", "blocks", "dynamic"]
 
 
 @pytest.mark.parametrize(

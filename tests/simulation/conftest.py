@@ -24,6 +24,7 @@ SHARES = {
     "stranger_seed": 5,
     "crash_seed": 5,
     "matrix_seed": 300,
+    "node_seed": 10,
 }
 
 #: Its seeds begin at 1 in every run of the whole simulation: about one in six others finds a workload that starts too

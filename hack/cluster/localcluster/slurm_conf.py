@@ -37,6 +37,9 @@ PARTITIONS = {
     "mapped": "",
 }
 
+#: Of nodes that are added while the cluster runs: those with this feature.
+DYNAMIC = "dynamic"
+
 LICENSES = "matlab:10,ansys:2"
 
 
@@ -79,7 +82,7 @@ def _servers(config: Config) -> Iterable[str]:
         "MinJobAge=30",
         "MaxJobCount=50000",
         # Without room in its table slurmctld refuses every node that a client adds.
-        f"MaxNodeCount={config.nodes + 64}",
+        f"MaxNodeCount={config.nodes + 256}",
     )
 
 
@@ -136,6 +139,8 @@ def _partitions(machines: Sequence[hosts.Host]) -> Iterable[str]:
         members = [machine for machine in machines if name in machine.partitions]
         if members:
             yield f"PartitionName={name} Nodes={hostlist(members)} {options}".rstrip()
+    yield f"NodeSet={DYNAMIC} Feature={DYNAMIC}"
+    yield f"PartitionName={DYNAMIC} Nodes={DYNAMIC}"
 
 
 def gres_conf(machines: Sequence[hosts.Host]) -> str:

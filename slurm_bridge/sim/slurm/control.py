@@ -180,10 +180,19 @@ class Control:
         with self._lock:
             horizon = self._world.now - lose_seconds
             jobs = list(self._world.jobs.values())
+            self._lose_nodes(horizon)
             lost = [job.job_id for job in jobs if job.submitted > horizon]
             kept = [self._placed(_as_of(job, horizon)) for job in jobs if job.submitted <= horizon]
             automatic = [job_id for job_id in lost if job_id < self._world.next_id]
             self._world.restart(kept, min([self._world.next_id, *automatic]))
+
+    def _lose_nodes(self, horizon: float) -> None:
+        """Nodes that were added after the last save are gone; external ones of the configuration are in service."""
+        for node in list(self._world.nodes.values()):
+            if node.dynamic and node.created > horizon:
+                self._world.remove_node(node.name)
+            elif node.external and not node.dynamic:
+                self._world.put_node(dataclasses.replace(node, drain=False))
 
     def _placed(self, job: state.SlurmJob) -> state.SlurmJob:
         """A job that the saved state has on a node deleted since has failed.

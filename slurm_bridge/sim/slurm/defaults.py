@@ -66,8 +66,9 @@ def partitions(machines: Sequence[state.Node]) -> tuple[state.Partition, ...]:
         state.Partition(name="gpu", nodes=gpu),
         state.Partition(name="smt", nodes=_with_feature(machines, "smt")),
         state.Partition(name="mapped", nodes=_with_feature(machines, "mapped")),
+        state.Partition(name="dynamic", nodes=(), feature="dynamic"),
     )
-    return tuple(rule for rule in rules if rule.nodes)
+    return tuple(rule for rule in rules if rule.nodes or rule.feature)
 
 
 def reservations(machines: Sequence[state.Node]) -> tuple[state.Reservation, ...]:

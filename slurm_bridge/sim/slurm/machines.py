@@ -33,6 +33,7 @@ def node(world: World, record: state.Node, version: str) -> Json:
         "state": list(_node_words(world, record, version)),
         "partitions": [partition.name for partition in world.partitions.values() if record.name in partition.nodes],
         "comment": record.comment,
+        "topology": record.topology,
         "reason": record.reason,
         "reason_set_by_user": record.reason_by,
         "reason_changed_at": number(record.reason_at),
@@ -86,6 +87,7 @@ def partition(world: World, record: state.Partition, version: str) -> Json:
         },
         "priority": {"job_factor": 1, "tier": record.priority},
         "topology": record.topology,
+        "node_sets": record.feature,
     }
     if newest:
         flags = {"DEFAULT": record.default, "ROOT_ONLY": record.root_only}

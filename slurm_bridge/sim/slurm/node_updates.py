@@ -22,6 +22,7 @@ def update_many(call: SlurmCall) -> replies.SlurmReply:
 
 
 def _update(call: SlurmCall, entries: Sequence[str] | str) -> replies.SlurmReply:
+    """Known names are changed even if another one is unknown."""
     listed = ",".join([entries] if isinstance(entries, str) else entries)
     refused = f"Failure to update node {listed}"
     if not call.operator:
@@ -30,11 +31,30 @@ def _update(call: SlurmCall, entries: Sequence[str] | str) -> replies.SlurmReply
         names = fields.hosts([listed])
     except ValueError:
         names = ()
-    if not names or any(name not in call.world.nodes for name in names):
-        return replies.refusal(2018, refused, "_update_node")
-    for name in names:
-        change(call.world, name, call.fields.get("state", []), call.fields.get("reason"), call.caller)
-    return replies.SlurmReply()
+    errors = [_updated(call, name) for name in names]
+    number = next(filter(None, errors), 0) if names else 2018
+    return replies.refusal(number, refused, "_update_node") if number else replies.SlurmReply()
+
+
+def _updated(call: SlurmCall, name: str) -> int:
+    """Changes one node; the number of the error, or 0."""
+    node, given = call.world.nodes.get(name), call.fields
+    if node is None:
+        return 2018
+    features, active = given.get("features") or node.features, given.get("features_act") or node.features
+    if not set(active) <= set(features):
+        return 2031
+    if not call.world.knows_topologies(given.get("topology_str") or ""):
+        return 2178
+    change(call.world, name, given.get("state", []), given.get("reason"), call.caller)
+    node = dataclasses.replace(
+        call.world.nodes[name],
+        features=tuple(features),
+        comment=given.get("comment", node.comment),
+        topology=given.get("topology_str", node.topology),
+    )
+    call.world.put_node(node)
+    return 0
 
 
 def change(world: World, name: str, words: Sequence[str], reason: str | None = None, by: str = "root") -> None:
@@ -77,20 +97,30 @@ def fail_jobs(world: World, name: str) -> None:
 
 
 def delete(call: SlurmCall) -> replies.SlurmReply:
-    """DELETE node/{name}."""
-    name = call.params["node_name"]
-    refused = f"Failure to delete node {name}"
+    """DELETE node/{list}: idle nodes are deleted even if another one has jobs or is unknown."""
+    listed = call.params["node_name"]
+    refused = f"Failure to delete node {listed}"
     if not call.operator:
         return replies.refusal(2010, refused, "op_handler_node")
-    if name not in call.world.nodes:
-        return replies.refusal(2018, refused, "op_handler_node")
-    if call.world.jobs_on(name):
-        return replies.refusal(2016, refused, "op_handler_node")
-    call.world.remove_node(name)
-    return replies.SlurmReply()
+    try:
+        names = fields.hosts([listed])
+    except ValueError:
+        names = ()
+    errors = [_deleted(call.world, name) for name in names]
+    number = next(filter(None, errors), 0) if names else 2018
+    return replies.refusal(number, refused, "op_handler_node") if number else replies.SlurmReply()
 
 
-_CONFIGURATION = re.compile(r"(\w+)=(\S+)")
+def _deleted(world: World, name: str) -> int:
+    if name not in world.nodes:
+        return 2018
+    if world.jobs_on(name):
+        return 2016
+    world.remove_node(name)
+    return 0
+
+
+_CONFIGURATION = re.compile(r'(\w+)=(?:"([^"]*)"|(\S+))')
 
 
 def create(call: SlurmCall) -> replies.SlurmReply:
@@ -98,25 +128,51 @@ def create(call: SlurmCall) -> replies.SlurmReply:
     refused = "Failure to create node"
     if not call.operator:
         return replies.refusal(2010, refused, "_create_node")
-    options = {name.lower(): value for name, value in _CONFIGURATION.findall(call.fields.get("node_conf", ""))}
+    found = _CONFIGURATION.findall(call.fields.get("node_conf", ""))
+    options = {name.lower(): quoted or plain for name, quoted, plain in found}
+    if not options.keys() <= _OPTIONS:
+        return replies.refusal(-1, refused, "_create_node")
     try:
-        nodes = _configured(options)
+        nodes = _configured(options, call.world.now)
     except ValueError:
         return replies.refusal(2018, refused, "_create_node")
-    if any(node.name in call.world.nodes for node in nodes):
-        return replies.refusal(2168, refused, "_create_node")
-    if len(call.world.nodes) + len(nodes) > call.world.config.maximum_nodes:
-        return replies.refusal(2169, refused, "_create_node")
+    number = _unacceptable(call.world, nodes, options)
+    if number:
+        return replies.refusal(number, refused, "_create_node")
     for node in nodes:
         call.world.put_node(node)
+        call.world.join_partitions(node)
     return replies.SlurmReply()
 
 
-def _configured(options: dict[str, str]) -> list[state.Node]:
+#: What slurm.conf knows of a node, as far as anything is done with it here.
+_OPTIONS = frozenset(
+    "nodename nodeaddr cpus sockets corespersocket threadspercore realmemory gres gresconf feature features state"
+    " reason topology".split()
+)
+
+
+def _unacceptable(world: World, nodes: Sequence[state.Node], options: Mapping[str, str]) -> int:
+    """The number of the error, or 0. Nodes with GRES are added one by one, with their devices."""
+    if any(node.name in world.nodes for node in nodes):
+        return 2168
+    if len(world.nodes) + len(nodes) > world.config.maximum_nodes:
+        return 2169
+    if not world.knows_topologies(options.get("topology", "")):
+        return 2178
+    addresses = hostlist.expand(options.get("nodeaddr", ""))
+    if len(addresses) not in (0, 1, len(nodes)):
+        return 5005  # the real one dies of it
+    known = {pool.name for pool in nodes[0].gres} & world.known_gres
+    return 22 if known and ("gresconf" not in options or len(nodes) > 1) else 0
+
+
+def _configured(options: Mapping[str, str], now: float) -> list[state.Node]:
     names = hostlist.expand(options.get("nodename", ""))
     if not names:
         raise ValueError("no name")
     gres = options.get("gres")
+    features = options.get("feature", options.get("features", ""))
     return [
         state.Node(
             name=name,
@@ -124,9 +180,12 @@ def _configured(options: dict[str, str]) -> list[state.Node]:
             threads_per_core=int(options.get("threadspercore", "1")),
             memory_mib=int(options.get("realmemory", "1")),
             gres=tres.parse_gres(",".join(f"gres/{part}" for part in gres.split(","))) if gres else (),
-            features=tuple(options.get("feature", options.get("features", "")).split(",")),
+            features=tuple(filter(None, features.split(","))),
             external=options.get("state") == "EXTERNAL",
             dynamic=True,
+            reason=options.get("reason", ""),
+            topology=options.get("topology", ""),
+            created=now,
         )
         for name in names
     ]

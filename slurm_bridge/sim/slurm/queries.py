@@ -117,7 +117,7 @@ def nodes(call: SlurmCall) -> SlurmReply | Plain:
     since = call.asked("update_time")
     if since is not None and not since.isdigit():
         return _bad_time(since, "_dump_nodes")
-    if _unchanged(call, call.world.nodes_changed):
+    if _unchanged(call, int(call.world.nodes_changed)):
         return replies.NOT_MODIFIED
     return _node_list(call, list(call.world.nodes.values()))
 
@@ -132,7 +132,7 @@ def node(call: SlurmCall) -> SlurmReply:
 
 def _node_list(call: SlurmCall, found: list[state.Node]) -> SlurmReply:
     answer = [machines.node(call.world, record, call.version) for record in found]
-    return SlurmReply(fields={"nodes": answer, "last_update": number(call.world.nodes_changed)})
+    return SlurmReply(fields={"nodes": answer, "last_update": number(int(call.world.now))})
 
 
 def partitions(call: SlurmCall) -> SlurmReply | Plain:

@@ -44,6 +44,8 @@ class Node:
     reason_at: float = 0.0
     comment: str = ""
     dynamic: bool = False
+    topology: str = ""
+    created: float = 0.0
 
     @property
     def usable(self) -> bool:
@@ -66,6 +68,8 @@ class Partition:
     priority: int = 1
     grace_seconds: int = 0
     root_only: bool = False
+    #: It takes in every new node with this feature, by a NodeSet of the same name.
+    feature: str = ""
 
     @property
     def has_blocks(self) -> bool:

@@ -215,6 +215,17 @@ class World:
         self.nodes_changed = self.now
         self.dirty = True
 
+    def join_partitions(self, node: state.Node) -> None:
+        """A new node joins the partitions whose NodeSet has one of its features."""
+        for partition in list(self.partitions.values()):
+            if partition.feature in node.features and partition.feature:
+                nodes = tuple(sorted({*partition.nodes, node.name}))
+                self.partitions[partition.name] = dataclasses.replace(partition, nodes=nodes)
+
+    def knows_topologies(self, spec: str) -> bool:
+        """Whether every topology in `racks:rack1,blocks:block2` is one of this cluster."""
+        return all(part.partition(":")[0] in ("racks", "blocks") for part in spec.split(",") if part)
+
     def remove_node(self, name: str) -> None:
         """Remove a node from every partition."""
         del self.nodes[name]
@@ -240,6 +251,11 @@ class World:
                     if name in partition.nodes and name not in self.partitions[partition.name].nodes:
                         nodes = tuple(sorted((*self.partitions[partition.name].nodes, name)))
                         self.partitions[partition.name] = dataclasses.replace(partition, nodes=nodes)
+        for partition in list(self.partitions.values()):
+            if partition.feature:
+                self.partitions[partition.name] = dataclasses.replace(partition, nodes=())
+        for node in list(self.nodes.values()):
+            self.join_partitions(node)
 
     def recount(self) -> None:
         """Count free resources again from the running jobs."""

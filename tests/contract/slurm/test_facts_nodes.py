@@ -67,6 +67,38 @@ def test_a_range_of_nodes_is_added_in_one_call(slurm: Desk) -> None:
         assert {"IDLE", "EXTERNAL", "DYNAMIC_NORM"} <= set(slurm.node(name)["state"])
 
 
+def test_nodes_with_gres_are_added_one_by_one(slurm: Desk) -> None:
+    """A line for two of them is refused: 500 with 22, and neither is there. So is one without GresConf."""
+    slurm.added.extend(["added1", "added2"])
+    line, devices = "CPUs=4 RealMemory=4000 State=EXTERNAL Gres=gpu:2", 'GresConf="Name=gpu,Count=2,File=/dev/gpu[0-1]"'
+    for wrong in (f"NodeName=added1,added2 {line} {devices}", f"NodeName=added1 {line}"):
+        assert slurm.ask("POST", "new/node", {"node_conf": wrong}).verdict == (500, [22])
+        assert not slurm.get("node/added1").json.get("nodes")
+    assert slurm.ask("POST", "new/node", {"node_conf": f"NodeName=added1 {line} {devices}"}).verdict == (200, [])
+
+
+def test_a_node_joins_the_partition_of_a_feature_when_it_is_added(slurm: Desk) -> None:
+    """The partition has a NodeSet of that feature. A feature that comes later does not move the node."""
+    slurm.added.extend(["added1", "added2"])
+    for name, feature in (("added1", "dynamic"), ("added2", "other")):
+        line = f"NodeName={name} CPUs=4 RealMemory=4000 State=EXTERNAL Feature={feature}"
+        assert slurm.ask("POST", "new/node", {"node_conf": line}).verdict == (200, [])
+    slurm.ask("POST", "nodes/", {"name": ["added2"], "features": ["other", "dynamic"]})
+    assert slurm.node("added1")["partitions"] == ["dynamic"]
+    assert slurm.node("added2")["partitions"] == []
+
+
+def test_fewer_features_are_taken_out_of_use_in_the_same_call(slurm: Desk) -> None:
+    """Without `features_act` they are refused: 422 with 2031."""
+    slurm.added.append("added1")
+    line = "NodeName=added1 CPUs=4 RealMemory=4000 State=EXTERNAL Feature=one,two"
+    assert slurm.ask("POST", "new/node", {"node_conf": line}).verdict == (200, [])
+    fewer = {"name": ["added1"], "features": ["one"]}
+    assert slurm.ask("POST", "nodes/", fewer).verdict == (422, [2031])
+    assert slurm.ask("POST", "nodes/", {**fewer, "features_act": ["one"]}).verdict == (200, [])
+    assert slurm.node("added1")["features"] == ["one"]
+
+
 def test_an_existing_node_is_not_added_again(slurm: Desk) -> None:
     """422 with 2168 in v0.0.44 and v0.0.45, and the node is unharmed."""
     (node,) = slurm.idle("mapped")

@@ -13,7 +13,10 @@ from slurm_bridge.runtime.clock import VirtualClock
 
 #: Verbs that change something, by port; the lease is left to the election.
 WRITES = {
-    ports.Slurm: {"submit", "update", "cancel", "cancel_many", "note", "assign", "reserve", "unreserve"},
+    ports.Slurm: {
+        *("submit", "update", "cancel", "cancel_many", "note", "assign", "reserve", "unreserve"),
+        *("change_nodes", "create_nodes", "delete_nodes"),
+    },
     ports.Cluster: {"create", "patch", "delete", "evict", "bind", "event"},
 }
 

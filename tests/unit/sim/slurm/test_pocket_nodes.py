@@ -53,12 +53,21 @@ def test_a_node_in_use_is_not_deleted(slurm: Desk) -> None:
 
 def test_nodes_are_added_by_a_line_of_configuration(slurm: Desk) -> None:
     """A range in one call; a name that exists is refused with 2168 and unharmed."""
-    line = "NodeName=new[1-2] CPUs=4 RealMemory=1000 Gres=gpu:a100:2 Feature=fast State=EXTERNAL"
+    line = "NodeName=new[1-2] CPUs=4 RealMemory=1000 Feature=fast State=EXTERNAL"
     assert slurm.call("POST", "new/node/", {"node_conf": line}).errors == []
-    node = slurm.node("new2")
-    assert (node["state"], node["gres"]) == (["IDLE", "EXTERNAL", "DYNAMIC_NORM"], "gpu:a100:2")
+    assert slurm.node("new2")["state"] == ["IDLE", "EXTERNAL", "DYNAMIC_NORM"]
     assert slurm.call("POST", "new/node/", {"node_conf": "NodeName=ext001 CPUs=1"}).errors == [2168]
     assert slurm.node("ext001")["cpus"] == 64
+
+
+def test_nodes_with_gres_are_added_one_by_one_with_their_devices(slurm: Desk) -> None:
+    """22 for several in one line, and without GresConf."""
+    line = "CPUs=4 RealMemory=1000 Gres=gpu:a100:2 State=EXTERNAL"
+    devices = 'GresConf="Name=gpu,Type=a100,Count=2"'
+    for wrong in (f"NodeName=new1 {line}", f"NodeName=new[1-2] {line} {devices}"):
+        assert slurm.call("POST", "new/node/", {"node_conf": wrong}).errors == [22]
+    assert slurm.call("POST", "new/node/", {"node_conf": f"NodeName=new1 {line} {devices}"}).errors == []
+    assert slurm.node("new1")["gres"] == "gpu:a100:2"
 
 
 def test_a_reconfigure_fails_jobs_that_need_a_deleted_node(slurm: Desk) -> None:

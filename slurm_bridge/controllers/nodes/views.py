@@ -1,0 +1,51 @@
+"""Both sides at one moment, and which node of one is which of the other.
+
+A node is called in Slurm what its label `slinky.slurm.net/slurm-nodename` says, else what it is called in Kubernetes.
+"""
+
+import dataclasses
+from collections.abc import Iterable, Mapping
+
+from slurm_bridge.controllers.nodes import desired_nodes
+from slurm_bridge.controllers.nodes.options import Managed
+from slurm_bridge.model.node import Node
+from slurm_bridge.model.slurmnode import NodeListing, SlurmNode
+
+
+@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
+class Views:
+    """`claims` are the Kubernetes nodes by the name that each has in Slurm: more than one claim is a mistake.
+
+    `partitions` are those of Slurm, with the NodeSets of each.
+    """
+
+    nodes: Mapping[str, Node]
+    claims: Mapping[str, tuple[Node, ...]]
+    slurm: Mapping[str, SlurmNode]
+    unreadable: frozenset[str] = frozenset()
+    partitions: Mapping[str, frozenset[str]] = dataclasses.field(default_factory=dict)
+
+    @property
+    def names(self) -> Iterable[str]:
+        """Slurm's names of all nodes of both sides."""
+        return dict.fromkeys((*self.claims, *self.slurm))
+
+
+def of(nodes: Iterable[Node], listing: NodeListing, partitions: Mapping[str, frozenset[str]]) -> Views:
+    """The views of these nodes."""
+    every = {node.metadata.name: node for node in nodes}
+    claims: dict[str, tuple[Node, ...]] = {}
+    for node in every.values():
+        claims[node.slurm_name] = (*claims.get(node.slurm_name, ()), node)
+    return Views(
+        nodes=every,
+        claims=claims,
+        slurm={node.name: node for node in listing.nodes},
+        unreadable=listing.unreadable,
+        partitions=partitions,
+    )
+
+
+def bridged(node: Node, managed: Managed) -> bool:
+    """The controller keeps this node in step."""
+    return managed is Managed.ALL or desired_nodes.labelled(node)
