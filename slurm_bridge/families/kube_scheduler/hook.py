@@ -157,8 +157,11 @@ class KubeScheduler:
         gang = ask.workload.gang is not None
         same = before is not None and session.placed and before.nodes.keys() == found.nodes.keys()
         if before is not None and same and len(found.coming) != len(before.coming):
-            # Slurm changes the number of nodes of no job: it would be another one, at the end of the queue.
-            found = before if columns.mask(before.coming).sum() == len(before.coming) else found
+            # Slurm changes the number of nodes of no job: it would be another one, at the end of the queue. Where that
+            # one could start, and this one could not, it is worth it.
+            better = found.roomy and not placer.has_room(before, tasks[0])
+            stays = columns.mask(before.coming).sum() == len(before.coming) and not better
+            found = before if stays else found
         if session.mode is Mode.REAL and (gang or attempt == 0):
             self.planned.put(key, dataclasses.replace(found, attempt=attempt), session.now)
         else:

@@ -46,6 +46,9 @@ STALE_SECONDS = 120.0
 MOST_PODS = 128
 MOST_LOOKS = 128
 
+#: In so many numbers of pods on each node an even placement is looked for, where a first one was not even.
+MOST_ROOMS = 6
+
 
 #: Slurm gives every node of a job the same number of tasks, and refuses a job of which a node can never have as many.
 UNEVEN = "node(s) would have to take as many pods of the job as the fullest of them"
@@ -57,6 +60,8 @@ class PodPlacement:
 
     nodes: Mapping[str, str]
     coming: Coming
+    #: There was room for it when it was made.
+    roomy: bool = False
     #: The attempt of the job for which it was made.
     attempt: int = 0
 
@@ -146,33 +151,55 @@ class Placer:
                 break
         return found
 
+    def has_room(self, placed: PodPlacement, pod: Pod) -> bool:
+        """Slurm could start it now: each node has room for as many of these pods as the fullest one gets."""
+        columns = self.seen(pod).columns
+        slots = self._slots(columns, pod, empty=False)[columns.mask(placed.coming)]
+        return len(slots) == len(placed.coming) and bool((slots >= placed.most).all())
+
     def _from_some_domain(
         self, pods: Sequence[Pod], beside: Coming, before: PodPlacement | None, *, empty: bool
     ) -> PodPlacement | Unplaced:
-        """The others have to be near the first pod where it says so: that may have to begin in another domain.
-
-        Slurm gives every node of a job the same number of tasks: an even placement is taken where there is one.
-        """
+        """The others have to be near the first pod where it says so: that may have to begin in another domain."""
         scene, first, looks = self.seen(pods[0]), self.nodes, MOST_LOOKS
         slots = self._slots(scene.columns, pods[0], empty=empty)
         domains = _Domains.of(scene, np.where(self.nodes, slots, 0), len(pods))
-        start = first & domains.enough
-        found = self._place(pods, beside, before, start, empty=empty)
-        while isinstance(found, Unplaced):
+        start, furthest = first & domains.enough, None
+        while True:
+            found = self._evenly(pods, beside, before, start, slots, empty=empty)
+            if isinstance(found, PodPlacement):
+                return found
+            furthest = found if furthest is None or found.number > furthest.number else furthest
             looks -= found.number
             first = first & ~(domains.around(found.start) if found.start is not None else domains.enough)
             if looks <= 0 or not domains.codes or not first.any():
-                return found
+                return furthest
             start = first
-            found = self._place(pods, beside, before, start, empty=empty)
-        most = -(-len(pods) // len(found.coming))
-        if found.most == most and (slots[scene.columns.mask(found.coming)] >= most).all():
+
+    def _evenly(
+        self,
+        pods: Sequence[Pod],
+        beside: Coming,
+        before: PodPlacement | None,
+        first: Mask,
+        slots: Whole,
+        *,
+        empty: bool,
+    ) -> PodPlacement | Unplaced:
+        """Slurm gives every node of a job the same number of tasks: each node needs room for as many as the fullest."""
+        found = self._place(pods, beside, before, first, empty=empty)
+        if isinstance(found, Unplaced):
             return found
-        for each in sorted({most, -(-most // 2), 1}, reverse=True):
-            even = self._place(pods, beside, None, start, each, empty=empty)
+        columns, most = self.seen(pods[0]).columns, -(-len(pods) // len(found.coming))
+        if found.most == most and (slots[columns.mask(found.coming)] >= most).all():
+            return found
+        rooms = np.unique(np.minimum(slots[self.nodes], len(pods)))[-MOST_ROOMS:]
+        for each in sorted({most, -(-most // 2), 1, *rooms[rooms > 0].tolist()}, reverse=True):
+            even = self._place(pods, beside, None, first, each, empty=empty)
             if isinstance(even, PodPlacement):
                 return even
-        return Unplaced(pod=pods[-1], number=len(pods), reasons={UNEVEN: len(found.coming)})
+        start = columns.row(found.nodes[pods[0].uid])
+        return Unplaced(pod=pods[-1], number=len(pods), reasons={UNEVEN: len(found.coming)}, start=start)
 
     def _place(
         self,
@@ -208,7 +235,7 @@ class Placer:
             taken[row] += 1
             mine[node].append(pod)
             crowd.add(node, pod)
-        return PodPlacement(nodes=chosen, coming=dict(mine))
+        return PodPlacement(nodes=chosen, coming=dict(mine), roomy=not empty)
 
     def _slots(self, columns: NodeColumns, pod: Pod, *, empty: bool) -> Whole:
         return room.places(columns, pod) if empty else room.slots(columns, pod, self.request)

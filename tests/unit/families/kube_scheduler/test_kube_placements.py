@@ -161,6 +161,49 @@ def test_a_job_that_slurm_could_never_start_is_not_submitted(around: Around) -> 
     assert f"2 {placements.UNEVEN}" in found.message
 
 
+@pytest.mark.parametrize("names", ["abcd", "bcda", "cdab", "dabc"])
+def test_another_zone_is_tried_where_the_first_one_would_be_uneven(around: Around, names: str) -> None:
+    """The first zone has room for three pods, but not for as many on each of its nodes; the second one has."""
+    together = near("podAffinity", term(ZONE, WEB))
+    sizes = dict(zip(names, ((16, "1"), (8, "1"), (16, "2"), (16, "2")), strict=True))
+    nodes = [node(name, labels={ZONE: sizes[name][1]}, allocatable={"cpu": sizes[name][0]}) for name in "abcd"]
+    work = gang(*(web(f"p{number}", affinity=together, requests={"cpu": 8}) for number in range(3)))
+    assert offered(planned(chained(around, hooked()), work, cluster(nodes))) == set(names[2:])
+
+
+@pytest.mark.parametrize("names", ["abcd", "bcda", "cdab", "dabc"])
+def test_a_number_of_pods_between_all_and_one_may_be_the_even_one(around: Around, names: str) -> None:
+    """Nodes for four, three and three: seven pods come on three nodes with three on each, and not with four or two."""
+    together = near("podAffinity", term(ZONE, WEB))
+    sizes = dict(zip(names, (8, 6, 6, 2), strict=True))
+    nodes = [node(name, labels={ZONE: "1"}, allocatable={"cpu": sizes[name]}) for name in "abcd"]
+    work = gang(*(web(f"p{number}", affinity=together, requests={"cpu": 2}) for number in range(7)))
+    found = planned(chained(around, hooked()), work, cluster(nodes))
+    assert isinstance(found, Plan), found
+    assert (found.request.minimum_nodes, found.request.tasks_per_node) == (3, 3)
+
+
+def test_a_gang_that_waits_is_asked_for_on_another_number_of_nodes_that_are_free(around: Around) -> None:
+    """Its job waits for two full nodes, with two pods on each; four other nodes have room for one pod each."""
+    small = [node(name, labels={ZONE: zone}, allocatable={"cpu": 1}) for name, zone in zip("efgh", "1122", strict=True)]
+    large = [node(name, labels={ZONE: zone}, allocatable={"cpu": 2}) for name, zone in zip("ab", "12", strict=True)]
+    nodes = [*large, *small]
+
+    def filled(names: str) -> list[Pod]:
+        return [pod(f"r{one}", on=one, requests={"cpu": 2 if one in "ab" else 1}) for one in names]
+
+    chain, work = chained(around, hooked()), gang(*(spreading(f"p{number}", ZONE) for number in range(4)))
+    first = planned(chain, work, cluster(nodes, filled("efgh")))
+    assert isinstance(first, Plan)
+    assert (first.request.minimum_nodes, first.request.tasks_per_node) == (2, 2)
+    full = planned(chain, work, cluster(nodes, filled("abefgh")), previous=first.state)
+    assert offered(full, nodes) == {"a", "b"}
+    freed = planned(chain, work, cluster(nodes, filled("ab")), previous=first.state)
+    assert offered(freed, nodes) == set("efgh")
+    both = planned(chain, work, cluster(nodes), previous=first.state)
+    assert len(offered(both, nodes)) == 4, "a job that could start stays as it is"
+
+
 def test_a_gang_evens_out_what_lies_unevenly(around: Around) -> None:
     """Of three pods two come where there is none yet, and the third beside the one that runs already."""
     running = [web("r", on="a")]
