@@ -4,9 +4,10 @@ A node that is full, drained or reserved may be the best of all by some score, a
 are idle waits for nothing. It is no reason to exclude it: the job may have it when its turn comes.
 """
 
+import collections
 import dataclasses
 import functools
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from types import MappingProxyType
 
 import numpy as np
@@ -65,8 +66,21 @@ class _Kind:
 
 def slots(columns: NodeColumns, pod: Pod, request: JobRequest) -> Whole:
     """For how many such pods each node has room now."""
+    return _slots(columns, _wanted(pod, request))
+
+
+def task_slots(columns: NodeColumns, pods: Sequence[Pod], request: JobRequest) -> Whole:
+    """For how many tasks each node has room now, of which each is for all of these pods."""
+    amounts: collections.Counter[str] = collections.Counter()
+    for pod in pods:
+        amounts.update(requested(pod))
+    of_slurm = (one for one in _wanted(pods[0], request) if _slurm(one[0]) is not None)
+    return _slots(columns, (*of_slurm, *amounts.items()))
+
+
+def _slots(columns: NodeColumns, wanted: _Wanted) -> Whole:
     found: Whole = np.where(columns.present, _LARGEST, 0)
-    for name, least in _wanted(pod, request):
+    for name, least in wanted:
         if least <= 0:
             continue
         of = _slurm(name)

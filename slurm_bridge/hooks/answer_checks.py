@@ -42,6 +42,7 @@ def _reject(answer: Reject) -> None:
 def _sample(answer: base.Sample) -> None:
     _set(answer.nodes, "Sample.nodes")
     _number(answer.retry_after, "Sample.retry_after")
+    _is(answer.given_up, str, "Sample.given_up")
 
 
 def _denied(answer: base.Denied) -> None:
@@ -71,6 +72,7 @@ def _subsets(answer: base.Subsets) -> None:
         _set(one.nodes, "NodeSet.nodes")
         _is(one.name, str, "NodeSet.name")
         _number(one.seconds, "NodeSet.seconds")
+        _is(one.again, int, "NodeSet.again")
         if one.each is not None and not _positive(one.each):
             raise TypeError(f"NodeSet.each is {one.each!r}, not a whole number from 1")
 

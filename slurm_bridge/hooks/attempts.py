@@ -55,7 +55,7 @@ class Attempt:
 
     `within`: the set of which `nodes` are the best, and equal to it where they are not chosen by their scores.
     `parts`: of a job of several components, which of them each may have. `each`: all of `nodes` are taken, and at most
-    so many pods come on each.
+    so many pods come on each. `lacking`: it is left only while Slurm says that it lacks resources for the job.
     """
 
     nodes: Nodes | None = None
@@ -66,6 +66,7 @@ class Attempt:
     then: Then = Then.STAY
     parts: tuple[Nodes, ...] = ()
     each: int | None = None
+    lacking: bool = False
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
@@ -284,6 +285,7 @@ def rewritten(one: Attempt, window: float | None, then: Then, most: int | None) 
         then=then,
         parts=one.parts,
         each=one.each,
+        lacking=one.lacking,
     )
 
 

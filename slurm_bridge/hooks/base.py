@@ -121,12 +121,14 @@ class Rank:
 class Sample:
     """The nodes that are looked at; all others are left out of this pass.
 
-    `retry_after`: when another sample is worth a try, in seconds, should none of these be left in the end.
+    `retry_after`: when another sample is worth a try, in seconds, should none of these be left in the end. `given_up`:
+    the sampler tries nothing more until then; with these words, and a warning, the user is told so.
     """
 
     nodes: Nodes
     note: str = ""
     retry_after: float | None = None
+    given_up: str = ""
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -205,7 +207,8 @@ class NodeSet:
 
     `parts`, one for each shape of the ask, are the nodes for its pods: a set for jobs with a component for each shape.
     `each`: the workload takes all of these nodes, and at most so many of its pods come on each. `seconds`: how long the
-    set is tried where others follow, None: as long as is configured.
+    set is tried where others follow, None: as long as is configured. `again`: how often it was tried before then; sets
+    that were tried less often come before it.
     """
 
     nodes: Nodes
@@ -214,6 +217,7 @@ class NodeSet:
     parts: tuple[Nodes, ...] = ()
     each: int | None = None
     seconds: float | None = None
+    again: int = 0
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)

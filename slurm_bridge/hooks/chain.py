@@ -26,6 +26,7 @@ from slurm_bridge.hooks import (
     attempts,
     base,
     component_nodes,
+    component_shares,
     emitter,
     explain,
     honoured_demands,
@@ -194,7 +195,11 @@ class Chain:
                 if not isinstance(obstacle, Wait) or obstacle.reason != explain.UNSCHEDULABLE:
                     return obstacle
                 after = session.retry_after if obstacle.retry_after is None else obstacle.retry_after
-                return dataclasses.replace(obstacle, retry_after=after, moving=obstacle.moving or session.moving)
+                obstacle = dataclasses.replace(obstacle, retry_after=after, moving=obstacle.moving or session.moving)
+                if not session.given_up:
+                    return obstacle
+                message = f"{obstacle.message.removesuffix('.')}; {session.given_up}"
+                return dataclasses.replace(obstacle, reason=explain.FAILED, message=message, warning=True)
 
     def unhonoured(self, translated: Translated) -> Wait | None:
         """Why pods that ask for this may not have a job, whatever else hooks say of them."""
@@ -246,6 +251,46 @@ class Chain:
         session.pass_gate(HookPhase.ADMIT, ask)
         ignored = session.pass_demands(ask)
         session.pass_gate(HookPhase.CAPACITY, ask)
+        settled, rated, sets, reached = self._looked(session, ask, translated, avoid)
+        within = usable_nodes.within(sets, reached)
+        if session.partial and not within:
+            # What was sampled for one pod after the other does not do for all of them together.
+            session.look_at_all()
+            settled, rated, sets, reached = self._looked(session, ask, translated, avoid)
+            within = usable_nodes.within(sets, reached)
+        if sets and not within and not any(one.required for one in sets):
+            within = [base.NodeSet(nodes=reached.every)]
+        if not within:
+            # In the workload's own words; sets and domains are nothing that its user knows of.
+            wanted = f": {'; '.join(session.wanted)}" if session.wanted else ""
+            raise Stopped(Wait(reason=explain.UNSCHEDULABLE, message=f"unschedulable on cluster{wanted}"))
+        ranking = plans.ranked(session, ask, settled.request, rated, self._rooms)
+        course = attempts.course(within, ranking, reached, self._around.limits, previous)
+        if fewest.applies(settled) or plans.single_task(settled.request):
+            # A node maximum first, where that makes a gang start on fewer nodes; and for a choice of single nodes.
+            number = functools.partial(self._fewest.number, settled, session.snapshot, reached.every)
+            course = plans.bounded(course, previous, settled.request.tasks, number)
+        shares = functools.partial(
+            component_shares.of_attempt, session.columns, settled, ask.workload.pods, reached.parts
+        )
+        if settled.request.components:
+            # Whether it has room for all of its components is looked at again and again.
+            session.shifting = True
+            course, previous = component_shares.with_shares(
+                course, previous, shares, self._around.limits.window_seconds
+            )
+        state = attempts.resume(course, previous, session.now, attempts.memo(session.memos))
+        if settled.request.components:
+            course = component_shares.begun(course, state, shares)
+        elif any(one.required for one in within):
+            course, state = component_shares.with_room(course, state, shares, session.now)
+        planned = self._emit(session, settled, reached, state, course)
+        return dataclasses.replace(planned, ignored=ignored) if ignored else planned
+
+    def _looked(
+        self, session: Session, ask: Ask, translated: Translated, avoid: Avoid
+    ) -> tuple[Translated, base.Scores, tuple[base.NodeSet, ...], UsableNodes]:
+        """The request as Slurm can take it, scores and sets of nodes, and the nodes that it can have."""
         found = self._filtered(session, ask, avoid)
         expressed = session.express(ask)
         settled, found = self._settle(expressed, translated, session.snapshot, found)
@@ -260,22 +305,7 @@ class Chain:
         reached = usable_nodes.find_usable_nodes(session, settled.request, found, self._emitter, settled.told)
         if isinstance(reached, Wait):
             raise Stopped(reached)
-        within = usable_nodes.within(sets, reached)
-        if sets and not within and not any(one.required for one in sets):
-            within = [base.NodeSet(nodes=reached.every)]
-        if not within:
-            # In the workload's own words; sets and domains are nothing that its user knows of.
-            wanted = f": {'; '.join(session.wanted)}" if session.wanted else ""
-            raise Stopped(Wait(reason=explain.UNSCHEDULABLE, message=f"unschedulable on cluster{wanted}"))
-        ranking = plans.ranked(session, ask, settled.request, rated, self._rooms)
-        course = attempts.course(within, ranking, reached, self._around.limits, previous)
-        if fewest.applies(settled) or plans.single_task(settled.request):
-            # A node maximum first, where that makes a gang start on fewer nodes; and for a choice of single nodes.
-            number = functools.partial(self._fewest.number, settled, session.snapshot, reached.every)
-            course = plans.bounded(course, previous, settled.request.tasks, number)
-        state = attempts.resume(course, previous, session.now, attempts.memo(session.memos))
-        planned = self._emit(session, settled, reached, state, course)
-        return dataclasses.replace(planned, ignored=ignored) if ignored else planned
+        return settled, rated, sets, reached
 
     def _filtered(self, session: Session, ask: Ask, avoid: Avoid) -> tuple[FilterResult, ...]:
         found = usable_nodes.filter_nodes(session, ask, avoid)

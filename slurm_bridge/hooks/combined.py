@@ -150,6 +150,7 @@ def _within(outer: NodeSet, inner: NodeSet) -> NodeSet:
         parts=parts,
         each=min(numbers, default=None),
         seconds=outer.seconds if inner.seconds is None else inner.seconds,
+        again=max(outer.again, inner.again),
     )
 
 

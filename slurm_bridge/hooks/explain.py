@@ -9,6 +9,9 @@ from slurm_bridge.hooks.base import Audience, Denied, HookPhase, Nodes
 #: The reason under which a workload without any node waits; the message is kube-scheduler's.
 UNSCHEDULABLE = "Unschedulable"
 
+#: Likewise, and it was tried often enough.
+FAILED = "FailedScheduling"
+
 #: What the user is told in place of reasons that are for operators.
 _WITHHELD = "node(s) were ruled out by this cluster's rules"
 

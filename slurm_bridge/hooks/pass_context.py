@@ -75,6 +75,7 @@ class Pass:
         "_running",
         "_snapshot",
         "denied",
+        "given_up",
         "lines",
         "matrices",
         "members",
@@ -116,6 +117,8 @@ class Pass:
         self.partial = False
         self.whole = False
         self.retry_after: float | None = None
+        #: What is told beside the reasons where no node is left, and nothing more is tried for a while.
+        self.given_up = ""
         #: What hooks want to be told of their sets next time, what the sets are about for the user, and whether they
         #: depend on what runs.
         self.memos: dict[str, str] = {}

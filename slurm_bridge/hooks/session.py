@@ -62,6 +62,8 @@ class Session(Pass):
             answer = self._ask(hook, HookPhase.SAMPLE, ask, nodes)
             if answer is not None:
                 sampled = nodes if answer.value.nodes is nodes else self._both(nodes, answer.value.nodes)
+                if answer.value.given_up:
+                    self.given_up, self.retry_after = answer.value.given_up, answer.value.retry_after
                 self._say(hook, HookPhase.SAMPLE, answer, (len(nodes), len(sampled)), audience=Audience.OPERATOR)
                 if len(sampled) < len(nodes):
                     self.partial, self.retry_after = True, answer.value.retry_after
@@ -74,6 +76,7 @@ class Session(Pass):
         self.whole, self.partial, self.retry_after = True, False, None
         self.denied.clear()
         self.wanted.clear()
+        self.given_up = ""
         self.memos.clear()
         self._line("chain", HookPhase.SAMPLE, "a set of nodes is required: all nodes are looked at", Audience.OPERATOR)
 
@@ -127,7 +130,9 @@ class Session(Pass):
                 # What was only preferred must not keep it from all other nodes.
                 divided = (*divided[:MOST_PREFERRED], *(self._divide(hook, ask, tasks, (whole,)) or ()))
             sets = divided
-        return (whole,) if skipped and sets and not any(one.required for one in sets) else sets
+        if skipped and sets and not any(one.required for one in sets):
+            return (whole,)
+        return tuple(sorted(sets, key=lambda one: one.again)) if any(one.again for one in sets) else sets
 
     def express(self, ask: Ask) -> Ask:
         """The request with the fields that hooks give it, each layer seeing what the one before made of it."""

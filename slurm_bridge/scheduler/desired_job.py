@@ -6,6 +6,7 @@ from collections.abc import Iterator, Mapping
 
 import msgspec
 
+from slurm_bridge.hooks import component_shares
 from slurm_bridge.hooks.attempts import PlanState
 from slurm_bridge.hooks.chain import Plan
 from slurm_bridge.model import names
@@ -127,8 +128,8 @@ def _anew(wanted: DesiredJob, context: SchedulerContext, placeholder: Placeholde
     """
     state = context.states.of(wanted.workload.root.key)
     before = state.plan
-    last = PlanState.of_running(placeholder.owner.plan).attempt if placeholder is not None else None
-    if before is not None and last is not None and before.attempt > last:
+    last = PlanState.of_running(placeholder.owner.plan) if placeholder is not None else None
+    if before is not None and last is not None and component_shares.follows(before, last):
         following = dataclasses.replace(before, started=context.clock.wall(), seen=None, read=None)
         planned = _plan(wanted, context, following)
         if isinstance(planned, Plan) and planned.request.components:
@@ -157,6 +158,9 @@ def _advanced(wanted: DesiredJob, planned: Plan, context: SchedulerContext, plac
     if view is None:
         return planned.state
     state = _read_back(wanted, planned, placeholder, view)
+    if planned.course.attempts[state.attempt].lacking and view.reason != _LACKING:
+        # It waits for its turn, and another job would begin to wait anew.
+        return state
     return context.config.chain.advance(
         dataclasses.replace(planned, state=state) if state is not planned.state else planned,
         now=context.clock.wall(),

@@ -147,6 +147,7 @@ class Case:
         obstacles = self.obstacles()
         words = [word for one in obstacles for word in WORDS[one]] if len(obstacles) == 1 else []
         words += [*GENERAL, *(WORDS["required"] if self.wish.required else ())]
+        words += ["near each other"] if self.wish.near_whom in ("app", "leader") else []
         # What an empty cluster would take waits in Slurm, whatever it asks for.
         words += WORDS["busy"] if self.wish.shape is Shape.HET or self.fits(self.wish, empty=True) else ()
         for pod, reason, message in _said(self.unbound()):

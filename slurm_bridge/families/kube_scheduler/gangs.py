@@ -59,11 +59,10 @@ def keys(ask: Ask, labels_of: NamespaceLabels) -> Sequence[str]:
     return sorted({term.topology_key for pod in firsts for term in _near(pod, members, labels_of)})
 
 
-def domains(ask: Ask, columns: NodeColumns, nodes: Nodes, keys: Sequence[str], attempt: int = 0) -> list[NodeSet]:
+def domains(ask: Ask, columns: NodeColumns, nodes: Nodes, keys: Sequence[str]) -> list[NodeSet]:
     """The parts of these nodes in which all pods are near each other by these keys, those with the most room first.
 
-    A node without one of the labels is in none. Once each was tried, every further attempt, and so the last one that
-    stays, is at the part with the most room by then.
+    A node without one of the labels is in none.
     """
     codes = np.stack([columns.label(key).codes for key in keys])
     inside = np.logical_and.reduce([columns.mask(nodes), *(topology.placed(columns, key) for key in keys)])
@@ -76,10 +75,9 @@ def domains(ask: Ask, columns: NodeColumns, nodes: Nodes, keys: Sequence[str], a
     # In a part with too few nodes the job never starts: such a one takes the place of no other.
     small = np.bincount(domain[inside]) < (ask.request.minimum_nodes or 1)
     ordered = np.lexsort((-free, small))[:MOST_DOMAINS]
-    place = attempt % len(ordered) if attempt >= len(ordered) else 0
     return [
         NodeSet(nodes=columns.nodes(domain == one), name=f"near each other ({number})", required=True)
-        for number, one in enumerate(np.roll(ordered, place), 1)
+        for number, one in enumerate(ordered, 1)
     ]
 
 

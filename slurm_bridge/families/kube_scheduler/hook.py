@@ -140,6 +140,9 @@ class KubeScheduler:
         if ask.workload.gang is not None and not gangs.places(ask):
             return self._near_each_other(session, ask, nodes)
         before, columns, attempt = self.planned.of(key), session.columns, session.attempt
+        if before is not None and not nodes >= before.coming.keys():
+            # It was placed in another set of nodes than this one.
+            before = None
         placer = placements.Placer(
             seen=functools.partial(self._scene, session, capacity=self._options.capacity),
             rules=functools.partial(self._asked, session),
@@ -174,7 +177,9 @@ class KubeScheduler:
             seconds=self._options.widen_after_seconds,
         )
         # On other nodes than these a gang would not stand as it asks: it has several attempts at such nodes.
-        others = [dataclasses.replace(chosen, name=f"{chosen.name} ({more})") for more in (2, 3)] if gang else []
+        others = [
+            dataclasses.replace(chosen, name=f"{chosen.name} ({more})", again=more - 1) for more in (2, 3) if gang
+        ]
         return Subsets(sets=(chosen, *others), moving=True)
 
     def _near_each_other(self, session: Session, ask: Ask, nodes: Nodes) -> Subsets:
@@ -182,9 +187,10 @@ class KubeScheduler:
         keys = gangs.keys(ask, self._namespace_labels(session))
         if not keys:
             return NOT_RELEVANT
-        near = gangs.domains(ask, session.columns, nodes, keys, session.attempt)
+        near = gangs.domains(ask, session.columns, nodes, keys)
         if near:
-            return Subsets(sets=tuple(near), moving=True)
+            together = f"its pods have to be near each other, on nodes with the same {texts.listed(keys)}"
+            return Subsets(sets=tuple(near), wanted=(together,), moving=True)
         missing = f"its pods near each other: no node that they can have is labelled with {texts.listed(keys)}"
         return Subsets(sets=(), wanted=(missing,), moving=True)
 

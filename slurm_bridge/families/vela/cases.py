@@ -189,7 +189,7 @@ class SamplingCase:
 
     def reached(self) -> None:
         """The chain found nodes for every shape."""
-        self.troubles = 0
+        self.troubles, self.parked = 0, False
         self.withdrawn()
 
     def refused(self) -> None:

@@ -120,6 +120,9 @@ class Vela:
         case = self._cases.of(ask.workload.root.key)
         with self._cases.lock:
             sets = self._candidates(session, case, ask, nodes)
+            if not sets and any(turn.decision is not None and not turn.whole for turn in case.turns.values()):
+                # What is left of the sample does not have a node for each pod: all of it is tried, and then all nodes.
+                sets = (nodes,)
             if session.mode is Mode.REAL:
                 case.candidates = sets
         if not sets:
@@ -163,6 +166,10 @@ class Vela:
         if follows is Follows.USE and (decision := turn.decision) is not None:
             again = case.handed(shape, now, seen, self._pace)
             return Sample(nodes=case.sampled(session.columns), note=note.sampled(decision), retry_after=again)
+        if case.parked and turn.decision is not None:
+            # Agents have nodes for it, and other hooks exclude them: these say why.
+            after, why = max(0.0, turn.due - now), note.given_up(self._pace)
+            return Sample(nodes=nodes, note=note.WIDENED, retry_after=after, given_up=why)
         case.withdrawn()
         return note.waiting(case, turn, now, self._pace)
 

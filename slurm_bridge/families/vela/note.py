@@ -26,12 +26,16 @@ def waiting(case: SamplingCase, turn: Turn, now: float, pace: Pace) -> Wait:
     why = "no node that was sampled can take it" if isinstance(turn.outcome, SamplingDecision) else turn.outcome.message
     after = max(0.0, turn.due - now)
     if case.parked:
-        text = f"{why}; it was tried {pace.max_retries + 1} times, and is tried again when nodes or agents change"
-        return Wait(reason=commit.FAILED, message=text, retry_after=after, warning=True)
+        return Wait(reason=commit.FAILED, message=f"{why}; {given_up(pace)}", retry_after=after, warning=True)
     if isinstance(turn.outcome, AgentsUnavailable):
         return Wait(reason=UNAVAILABLE, message=f"{why}; they are asked again", retry_after=after)
     text = f"{why}; it is sampled again, {case.retries} of {pace.max_retries} times"
     return Wait(reason=UNSCHEDULABLE, message=text, retry_after=after)
+
+
+def given_up(pace: Pace) -> str:
+    """Of a pod that is parked, after the reason."""
+    return f"it was tried {pace.max_retries + 1} times, and is tried again when nodes or agents change"
 
 
 def crowded() -> Wait:

@@ -160,3 +160,32 @@ def test_a_member_that_comes_after_the_start_takes_the_place_that_was_asked_for_
     bridge.pod("p-1", labels=labels)
     bridge.until(lambda: bridge.node_of("p-1"))
     assert bridge.submits() == 1
+
+
+def test_a_leader_gives_the_only_node_of_its_workers_back(bridge: Bridge) -> None:
+    """Slurm gives the leader the first node that will do, on which alone both workers fit, again and again."""
+    world = bridge.slurm.world
+    roomy, small, *_ = sorted(name for name in world.nodes if world.free[name].cpus == world.nodes[name].cpus)
+    for name in world.nodes:
+        taken = {roomy: 0, small: 1}.get(name, world.free[name].cpus)
+        if taken:
+            bridge.world.submit(f"native-{name}", required_nodes=[name], cpus_per_task=taken)
+    bridge.run(2)
+    for number, cpu in enumerate("322"):
+        member(bridge, f"g-{number}", size=3, cpu=cpu)
+    pods = [f"g-{number}" for number in range(3)]
+    bridge.until(lambda: all(bound(bridge, pods)), 200)
+    assert bound(bridge, pods) == [small, roomy, roomy]
+    assert bridge.submits() == 2
+
+
+def test_a_job_that_has_no_room_keeps_its_place(bridge: Bridge) -> None:
+    """However long it waits."""
+    for number, name in enumerate(sorted(bridge.world.slurm.world.nodes)):
+        free = bridge.world.slurm.world.free[name].cpus
+        if free:
+            bridge.world.submit(f"native{number}", required_nodes=[name], cpus_per_task=free)
+    bridge.run(5)
+    pair(bridge)
+    bridge.run(200)
+    assert bridge.submits() == 1

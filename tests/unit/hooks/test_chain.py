@@ -140,6 +140,14 @@ class TestPlan:
         planned(Chain([sampling, hook("dividing", subset=divide)], around.make()))
         assert asked == [frozenset("a")]
 
+    def test_a_sample_of_which_no_set_would_do_keeps_the_job_from_no_node(self, around: Around) -> None:
+        """The set that was sampled for one pod after the other has no node for the whole job."""
+        sampling = hook("sampling", sample=Sample(nodes=frozenset("ab")))
+        dividing = hook("dividing", subset=Subsets(sets=(NodeSet(nodes=frozenset("a"), name="candidate"),)))
+        asked = translated(minimum_nodes=2, maximum_nodes=2, tasks=2)
+        plan = planned(Chain([sampling, dividing], around.make()), asked)
+        assert plan.request.excluded_nodes == ()
+
     def test_sets_are_made_of_nodes_in_the_partition_of_the_job(self, around: Around) -> None:
         """Also where a hook has chosen the partition."""
         asked: list[frozenset[str]] = []

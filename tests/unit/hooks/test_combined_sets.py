@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from slurm_bridge.hooks import attempts, combined, usable_nodes
 from slurm_bridge.hooks import chain as chains
 from slurm_bridge.hooks.attempts import Course, PlanState
-from slurm_bridge.hooks.base import Ask, Audience, Mode, NodeSet, Session, Subsets
+from slurm_bridge.hooks.base import Ask, Audience, Mode, Nodes, NodeSet, Session, Subsets
 from slurm_bridge.hooks.chain import Chain
 from slurm_bridge.hooks.usable_nodes import UsableNodes
 from slurm_bridge.model.verdict import Wait
@@ -141,6 +141,22 @@ class TestSession:
                 workload(), translated(), FOUR, now=1.0
             )
             assert plan.moving is moving  # type: ignore[union-attr]
+
+    def test_each_set_is_tried_once_before_any_is_tried_again(self, around: Around) -> None:
+        """A hook that divides each of two sets into several attempts keeps the second from no turn."""
+        racks = Subsets(
+            sets=tuple(
+                NodeSet(nodes=one, name=name) for name, one in zip("12", (ABCD - {"a"}, ABCD - {"b"}), strict=True)
+            )
+        )
+
+        def thrice(_session: object, _ask: object, _tasks: object, nodes: Nodes) -> Subsets:
+            return Subsets(sets=tuple(NodeSet(nodes=nodes, name=f"x{again}", again=again) for again in range(3)))
+
+        chain = Chain([hook("racks", subset=racks), hook("thrice", subset=thrice)], around.make())
+        with chain.session(FOUR, now=1.0) as session:
+            found = session.subset_nodes(_asked(), (), ABCD)
+        assert [one.name for one in found] == ["1/x0", "2/x0", "1/x1", "2/x1", "1/x2", "2/x2"]
 
     def test_when_everything_was_tried(self, around: Around) -> None:
         """Each of the sets once."""

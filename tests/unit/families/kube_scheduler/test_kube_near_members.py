@@ -65,13 +65,13 @@ def offered(found: object) -> set[str]:
     return set("abcd") - set(found.request.excluded_nodes)
 
 
-def domains(nodes: Sequence[Node], key: str, *, least: int = 1, attempt: int = 0) -> Sequence[NodeSet]:
+def domains(nodes: Sequence[Node], key: str, *, least: int = 1) -> Sequence[NodeSet]:
     """Those of a gang of two."""
     affinity = near("podAffinity", term(key, WEB))
     pods = [pod(f"p{number}", labels=WEB, affinity=affinity, requests={"cpu": 1}) for number in range(2)]
     names = frozenset(one.metadata.name for one in nodes)
     ask = chains.asked(*counted(*pods, nodes=least))
-    return gangs.domains(ask, cluster(nodes).columns, names, [key], attempt)
+    return gangs.domains(ask, cluster(nodes).columns, names, [key])
 
 
 def test_nodes_without_the_label_are_in_no_domain(around: Around) -> None:
@@ -158,8 +158,16 @@ def test_no_more_domains_are_made_than_are_tried() -> None:
     assert len(found) == gangs.MOST_DOMAINS
     assert found[0].nodes == {"n250"}
     assert done.calls["NodeColumns.nodes"] <= gangs.MOST_DOMAINS
-    after = domains(nodes, HOST, attempt=gangs.MOST_DOMAINS)
-    assert after[0].nodes == found[0].nodes
+
+
+def test_where_no_domain_has_enough_nodes_the_pods_say_what_they_asked_for(around: Around) -> None:
+    """Two nodes are needed, and each zone has one."""
+    nodes = [node("a", labels={ZONE: "1"}), node("b", labels={ZONE: "2"})]
+    work, asked = counted(*(web(f"p{number}") for number in range(2)), nodes=2)
+    found = chained(around, hooked()).plan(work, asked, cluster(nodes), now=VirtualClock().wall())
+    assert isinstance(found, Wait), found
+    said = f"its pods have to be near each other, on nodes with the same {ZONE}"
+    assert found.message == f"unschedulable on cluster: {said}"
 
 
 def test_domains_with_too_few_nodes_do_not_take_the_place_of_others() -> None:

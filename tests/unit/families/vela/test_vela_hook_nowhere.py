@@ -105,6 +105,21 @@ class TestNowhere:
         assert reasons == ["Unschedulable"] * 4 + ["FailedScheduling"]
         assert bench.counted("parked") == 1
 
+    def test_of_a_parked_pod_the_hooks_that_exclude_its_nodes_say_why(self):
+        """The agents have nodes for it. It is a warning, and the pod is tried again after five minutes."""
+        bench = Bench(farm(40), allowing(), max_retries=1)
+        for _ in range(4):
+            bench.waits()
+            bench.stage.clock.advance(4)
+        parked = bench.waits()
+        assert parked.message == (
+            "0/40 nodes are available: 40 is not wanted; "
+            "it was tried 2 times, and is tried again when nodes or agents change"
+        )
+        assert (parked.reason, parked.warning, parked.retry_after) == ("FailedScheduling", True, cases.RESYNC_SECONDS)
+        bench.stage.clock.advance(1)
+        assert bench.waits().message == parked.message
+
     def test_a_node_that_only_another_hook_knows_of_is_found_in_the_next_round(self):
         """All nodes are looked at then, and the job may have any that is left, for as long as it waits."""
         bench = Bench(farm(40), allowing("n39"), strategy="round-robin")
