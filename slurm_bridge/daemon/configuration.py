@@ -6,6 +6,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from slurm_bridge import errors
+from slurm_bridge.controllers.nodes.availability import Marking
 from slurm_bridge.controllers.nodes.options import Managed, NodeOptions
 from slurm_bridge.daemon import slurm_fit
 from slurm_bridge.hooks import attempts, calls, registry
@@ -19,6 +20,7 @@ from slurm_bridge.model.node import Taint
 from slurm_bridge.model.workload import MemberLost
 from slurm_bridge.scheduler.context import Config, Ends, Limits
 from slurm_bridge.scheduler.ids import IdRange
+from slurm_bridge.settings.groups import NodesSettings
 from slurm_bridge.settings.model import Settings
 from slurm_bridge.status import reporter
 from slurm_bridge.translate.rules import Rules
@@ -195,7 +197,13 @@ def nodes(settings: Settings) -> NodeOptions:
         gres=settings.gres,
         feature_labels=given.feature_labels,
         taint=Taint.parse(given.managed_taint) if given.managed_taint else None,
+        marking=_marking(given) if given.show_state else None,
     )
+
+
+def _marking(given: NodesSettings) -> Marking:
+    effect = "" if given.state_taint == "none" else given.state_taint
+    return Marking(taint=effect, cordon=given.state_cordon, hold=given.hold_scale_down)
 
 
 def settle(settings: Settings | None = None) -> Settle:

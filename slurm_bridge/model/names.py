@@ -60,6 +60,9 @@ FINALIZER_OF_ANOTHER = SCHEDULER_PREFIX + "finalizer"
 #: Likewise on nodes, with its scheduler name as the value: pods without its toleration are evicted.
 TAINT_OF_ANOTHER = NODE_PREFIX + "managed-node"
 
+#: How the names of reservations begin that a bridge has made.
+RESERVATION_PREFIX = "slurm-bridge-"
+
 #: Written by administrators on a Kubernetes node whose name in Slurm differs.
 LABEL_SLURM_NODE_NAME = NODE_PREFIX + "slurm-nodename"
 

@@ -315,6 +315,15 @@ Slurm when they lose the label or are deleted."""
     """Memory of every registered node that Slurm does not get, likewise; for example for DaemonSets."""
     feature_labels: Annotated[tuple[Name, ...], kinds.DIFFERENT] = ()
     """Labels of Kubernetes nodes whose values become features of the registered nodes in Slurm."""
+    show_state: bool = True
+    """Whether nodes of Kubernetes show that Slurm gives them no jobs (DRAIN, DOWN, FAIL, maintenance): labels, the \
+condition `SlurmUnavailable` and events."""
+    state_taint: Literal["none", "PreferNoSchedule", "NoSchedule", "NoExecute"] = "none"
+    """The effect of a taint `slinky.slurm.net/unavailable` that such a node gets. `NoExecute` evicts its pods."""
+    state_cordon: bool = False
+    """Whether such a node is cordoned, until Slurm gives it jobs again or an administrator uncordons it."""
+    hold_scale_down: bool = False
+    """Whether Cluster Autoscaler and Karpenter are asked, by annotations, to keep nodes on which jobs of Slurm run."""
     managed_taint: kinds.TaintText | None = None
     """A taint for every node that the controller looks after, as `key=value:effect`, for example \
 `slinky.slurm.net/managed-node=slurm-bridge-scheduler:NoExecute`. Pods need a toleration of it."""

@@ -9,5 +9,7 @@ Belongs here: what one side has to be told of a node of the other. Does not belo
     facts      all that is known of one node of Slurm
     decide     the action for one node: pure
     effects    actions of many nodes, in few calls
+    availability  what Slurm says of a node, on the Kubernetes node: pure
+    state_writer  writes it
     controller the pass over all nodes: read, decide, act, tell
 """

@@ -4,7 +4,8 @@
     2 decide    one action for each node of which anything follows
     3 confirm   what cannot be undone is decided again, by what both servers say at that moment
     4 act       in few calls
-    5 tell      what hinders a node, as an event on it, once
+    5 show      what Slurm says of its nodes, on the Kubernetes nodes
+    6 tell      what hinders a node, as an event on it, once
 
 Nothing is asked about single nodes, and nothing is sent while nothing changes. What a restart loses is `_Memory`.
 """
@@ -24,10 +25,12 @@ from slurm_bridge.controllers.nodes.effects import NodeCall, Step
 from slurm_bridge.controllers.nodes.facts import NodePair
 from slurm_bridge.controllers.nodes.marks import DrainReasons
 from slurm_bridge.controllers.nodes.options import NodeOptions
+from slurm_bridge.controllers.nodes.state_writer import StateWriter
 from slurm_bridge.controllers.nodes.views import Views
 from slurm_bridge.model import kinds
 from slurm_bridge.model.job import Done, Refusal, Refused
 from slurm_bridge.model.node import Node
+from slurm_bridge.model.reservation import Reservation
 from slurm_bridge.model.slurmnode import NodeListing
 
 #: The pause of a node after a refusal, and after an answer that was lost: slurmctld may still act on that call.
@@ -71,11 +74,13 @@ class NodeController:
 
     def __init__(self, options: NodeOptions, given: NodePorts) -> None:
         self._options, self._given, self._reasons = options, given, DrainReasons(options.cluster_id)
+        self._states = StateWriter(options, given.cluster, given.clock, given.note)
         self._listing: NodeListing | None = None
         self._memory: dict[str, _Memory] = {}
         self._woken = threading.Event()
         self._next = self._earliest = -math.inf
         self._partitions: Mapping[str, frozenset[str]] = {}
+        self._reservations: tuple[Reservation, ...] = ()
 
     def woken(self, old: Node | None, new: Node | None) -> None:
         """A Kubernetes node has changed."""
@@ -108,7 +113,8 @@ class NodeController:
         for call in calls:
             self._carry_out(call, steps)
         self._taint(seen)
-        return bool(calls)
+        shown = self._states.step(seen)
+        return bool(calls) or shown
 
     def _taint(self, seen: Views) -> None:
         """A node that another client has changed meanwhile comes again with that change."""
@@ -127,8 +133,10 @@ class NodeController:
         nodes = self._given.nodes()
         if listing is not self._listing:
             self._partitions = {one.name: one.node_sets for one in self._given.slurm.partitions()}
+            reserved = self._options.marking and any("RESERVED" in node.states for node in listing.nodes)
+            self._reservations = tuple(self._given.slurm.reservations()) if reserved else ()
         self._listing = listing
-        return views.of(nodes, listing, self._partitions)
+        return views.of(nodes, listing, self._partitions, self._reservations)
 
     def _decided(self, seen: Views) -> dict[str, Step]:
         """The steps that are due, by name. A node that needs nothing is forgotten."""

@@ -3,7 +3,7 @@
 import dataclasses
 from collections.abc import Iterator
 
-from slurm_bridge.controllers.nodes import desired_nodes, marks, views
+from slurm_bridge.controllers.nodes import availability, desired_nodes, marks, views
 from slurm_bridge.controllers.nodes.desired_nodes import DesiredNode, Unregistrable
 from slurm_bridge.controllers.nodes.marks import AddedFeature, DrainReasons, RegistrationRecord
 from slurm_bridge.controllers.nodes.options import NodeOptions
@@ -41,7 +41,8 @@ class NodePair:
 
     @property
     def cordoned(self) -> bool:
-        return self.node is not None and self.node.spec.unschedulable
+        """An administrator of Kubernetes has cordoned it: not this bridge, for what Slurm says."""
+        return self.node is not None and self.node.spec.unschedulable and not availability.cordoned_here(self.node)
 
     @property
     def changed(self) -> bool:

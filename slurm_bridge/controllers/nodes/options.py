@@ -5,6 +5,7 @@ import enum
 from collections.abc import Mapping
 from fractions import Fraction
 
+from slurm_bridge.controllers.nodes.availability import Marking
 from slurm_bridge.model.node import Taint
 
 
@@ -31,3 +32,5 @@ class NodeOptions:
     gres: Mapping[str, str] = dataclasses.field(default_factory=dict)
     feature_labels: tuple[str, ...] = ()
     taint: Taint | None = None
+    #: How Slurm's state is shown on Kubernetes nodes, None for not at all.
+    marking: Marking | None = None

@@ -8,7 +8,9 @@ from collections.abc import Iterable, Mapping
 
 from slurm_bridge.controllers.nodes import desired_nodes
 from slurm_bridge.controllers.nodes.options import Managed
+from slurm_bridge.model import names
 from slurm_bridge.model.node import Node
+from slurm_bridge.model.reservation import Reservation
 from slurm_bridge.model.slurmnode import NodeListing, SlurmNode
 
 
@@ -16,7 +18,8 @@ from slurm_bridge.model.slurmnode import NodeListing, SlurmNode
 class Views:
     """`claims` are the Kubernetes nodes by the name that each has in Slurm: more than one claim is a mistake.
 
-    `partitions` are those of Slurm, with the NodeSets of each.
+    `partitions` are those of Slurm, with the NodeSets of each; `reserved` are reservations that no bridge has made, by
+    the Slurm names of their nodes.
     """
 
     nodes: Mapping[str, Node]
@@ -24,6 +27,7 @@ class Views:
     slurm: Mapping[str, SlurmNode]
     unreadable: frozenset[str] = frozenset()
     partitions: Mapping[str, frozenset[str]] = dataclasses.field(default_factory=dict)
+    reserved: Mapping[str, str] = dataclasses.field(default_factory=dict)
 
     @property
     def names(self) -> Iterable[str]:
@@ -31,7 +35,12 @@ class Views:
         return dict.fromkeys((*self.claims, *self.slurm))
 
 
-def of(nodes: Iterable[Node], listing: NodeListing, partitions: Mapping[str, frozenset[str]]) -> Views:
+def of(
+    nodes: Iterable[Node],
+    listing: NodeListing,
+    partitions: Mapping[str, frozenset[str]],
+    reservations: Iterable[Reservation] = (),
+) -> Views:
     """The views of these nodes."""
     every = {node.metadata.name: node for node in nodes}
     claims: dict[str, tuple[Node, ...]] = {}
@@ -43,6 +52,12 @@ def of(nodes: Iterable[Node], listing: NodeListing, partitions: Mapping[str, fro
         slurm={node.name: node for node in listing.nodes},
         unreadable=listing.unreadable,
         partitions=partitions,
+        reserved={
+            name: one.name
+            for one in reservations
+            if not one.name.startswith(names.RESERVATION_PREFIX)
+            for name in one.nodes
+        },
     )
 
 

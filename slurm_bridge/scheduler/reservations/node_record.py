@@ -3,14 +3,13 @@
 import dataclasses
 import hashlib
 
-from slurm_bridge.model import hostlist
+from slurm_bridge.model import hostlist, names
 from slurm_bridge.model.marks import Owner
 
 #: The record has to stay small: names that need more than this are not written.
 MOST_BYTES = 900
 #: Before all other jobs: no priority that Slurm works out is that high.
 FIRST = 4_000_000_000
-_PREFIX = "slurm-bridge"
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
@@ -45,7 +44,7 @@ def read(text: str) -> NodeRecord | None:
 
 def prefix(cluster: str) -> str:
     """How the names of all reservations of this bridge begin; others are never touched."""
-    return f"{_PREFIX}-{_digest(cluster, 4)}-"
+    return f"{names.RESERVATION_PREFIX}{_digest(cluster, 4)}-"
 
 
 def name(owner: Owner) -> str:
