@@ -131,7 +131,7 @@ def workloads(settings: Settings) -> Options:
     """The defaults for groups of pods that do not say how they want to be treated."""
     given = settings.workloads
     lost = {"keep": MemberLost.KEEP, "restart-group": MemberLost.RESTART}.get(given.member_lost)
-    return Options(job=given.job, jobset=given.jobset, member_lost=lost)
+    return Options(job=given.job, jobset=given.jobset, member_lost=lost, creators=settings.admission.trust_created_by)
 
 
 def rhythm(settings: Settings) -> Rhythm:

@@ -10,6 +10,7 @@ them has: every one has to be allowed a value, and their defaults have to agree.
 """
 
 import fnmatch
+import re
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from typing import Annotated, Any, ClassVar, Literal, NamedTuple
 
@@ -18,6 +19,7 @@ import pydantic
 from slurm_bridge.cluster.memo import VersionCache
 from slurm_bridge.hooks.base import GO, Admit, Ask, Fields, Mode, Session
 from slurm_bridge.model import texts
+from slurm_bridge.model.pod import Pod
 from slurm_bridge.model.slurmnode import Partition
 from slurm_bridge.model.verdict import Reject, Wait
 from slurm_bridge.model.workload import Workload
@@ -34,6 +36,8 @@ _Glob = Annotated[str, pydantic.Field(min_length=1)]
 
 
 NOTHING = Fields()
+
+_EVERY = ("*",)
 
 
 class AtMost(pydantic.BaseModel, frozen=True, extra="forbid"):
@@ -76,6 +80,14 @@ def _form(form: ValueForm) -> pydantic.AfterValidator:
     return pydantic.AfterValidator(check)
 
 
+def _pattern(text: str | None) -> str | None:
+    try:
+        re.compile(text or "")
+    except re.error as wrong:
+        raise ValueError(f"{texts.shown(text or '')!r} is no regular expression: {wrong}") from None
+    return text
+
+
 _Name = Annotated[str | None, _form(forms.NAME)]
 _Person = Annotated[str | None, _form(forms.PERSON)]
 
@@ -101,10 +113,18 @@ class PolicyRule(pydantic.BaseModel, frozen=True, extra="forbid", use_attribute_
     """Patterns of the namespaces to which the rule applies."""
     service_accounts: tuple[_Glob, ...] = ("*",)
     """Patterns of the service accounts that pods run under."""
+    users: tuple[_Glob, ...] = ("*",)
+    """Patterns of the users that created the workloads. Anything but `*` needs `admission.trust_created_by`."""
+    groups: tuple[_Glob, ...] = ("*",)
+    """Patterns of groups; such a user has to be in one. Anything but `*` needs `admission.trust_created_by`."""
     allow: Mapping[Key, AtMost | AnyOf] = {}
     """By annotation, the patterns of allowed values; for `priority` also `{max: 1000}`."""
     defaults: PolicyDefaults = PolicyDefaults()
     """Values of workloads whose users set none."""
+    job_user: Annotated[str | None, pydantic.AfterValidator(_pattern)] = None
+    """A regular expression for the whole name of the user that created the workload, for example `oidc:(.*)`. Its \
+first group, or all of it, is the user of the job unless `defaults.user` of this rule or an annotation names one. \
+Numbers and names of system accounts are left out."""
 
     @pydantic.field_validator("allow")
     @classmethod
@@ -115,17 +135,35 @@ class PolicyRule(pydantic.BaseModel, frozen=True, extra="forbid", use_attribute_
         return allow
 
     def matches(self, whom: "Whom") -> bool:
-        return _any(self.namespaces, whom.namespace) and _any(self.service_accounts, whom.account)
+        """Whether the rule is for these pods; `*` also means those whose creator is not known."""
+        return (
+            _any(self.namespaces, whom.namespace)
+            and _any(self.service_accounts, whom.account)
+            and (self.users == _EVERY or (whom.user != "" and _any(self.users, whom.user)))
+            and (self.groups == _EVERY or any(_any(self.groups, group) for group in whom.groups))
+        )
+
+    def given(self, whom: "Whom") -> Mapping[str, str]:
+        """The defaults for these pods."""
+        defaults: dict[str, str] = self.defaults.model_dump(exclude_none=True)
+        if self.job_user is None or "user" in defaults:
+            return defaults
+        found = re.fullmatch(self.job_user, whom.user)
+        name = str((found[1] if found.re.groups else found[0]) or "") if found else ""
+        return {**defaults, "user": name} if _is_person(name) else defaults
 
 
 class Whom(NamedTuple):
-    """The namespace and service account under which a pod runs."""
+    """The namespace and service account under which a pod runs, and the user that created it, as far as that counts."""
 
     namespace: str
     account: str
+    user: str = ""
+    groups: tuple[str, ...] = ()
 
     def __str__(self) -> str:
-        return f"service account {self.account} in namespace {self.namespace}"
+        by = f", created by {texts.bounded(self.user, 100)}" if self.user else ""
+        return f"service account {self.account} in namespace {self.namespace}{by}"
 
 
 class PolicyOptions(pydantic.BaseModel, frozen=True, extra="forbid", use_attribute_docstrings=True):
@@ -147,8 +185,7 @@ class Policy:
     def admit(self, session: Session, ask: Ask) -> Admit | Reject | Wait:
         """Every refusal at once, so that a user can correct all of them together."""
         workload = ask.workload
-        everybody = (Whom(pod.metadata.namespace, pod.spec.service_account_name or "default") for pod in workload.pods)
-        first, *others = list(dict.fromkeys(everybody)) or [_first(workload)]
+        first, *others = list(dict.fromkeys(_of_pod(workload, pod) for pod in workload.pods)) or [_first(workload)]
         partition = next((value for value in ask.values if value.key == PARTITION), None)
         # A run without effects may have no Slurm to ask.
         if partition is not None and not session.snapshot.partitions and session.mode is Mode.REAL:
@@ -178,7 +215,7 @@ class Policy:
         """The first rule that names a field decides on it."""
         chosen: dict[str, str] = {}
         for rule in self._of(whom):
-            chosen = {**rule.defaults.model_dump(exclude_none=True), **chosen}
+            chosen = {**rule.given(whom), **chosen}
         return chosen
 
     def _disagreements(self, one: Whom, other: Whom, said: Collection[str]) -> Iterator[str]:
@@ -220,8 +257,23 @@ class Policy:
 
 def _first(workload: Workload) -> Whom:
     """The first member's."""
-    namespace = workload.lead.metadata.namespace if workload.pods else workload.root.namespace
-    return Whom(namespace, workload.service_account)
+    if workload.pods:
+        return _of_pod(workload, workload.lead)
+    return Whom(workload.root.namespace, workload.service_account)
+
+
+def _of_pod(workload: Workload, pod: Pod) -> Whom:
+    made_by = workload.creator_of(pod)
+    user, groups = ("", ()) if made_by is None else (made_by.user, made_by.groups)
+    return Whom(pod.metadata.namespace, pod.spec.service_account_name or "default", user, groups)
+
+
+def _is_person(name: str) -> bool:
+    """The name may be that of the user of a job. A number is none: its owner is another user in Slurm."""
+    try:
+        return not name.isdigit() and bool(forms.PERSON.parse(name))
+    except ValueError:
+        return False
 
 
 def _said(ask: Ask) -> Collection[str]:

@@ -4,6 +4,8 @@ import dataclasses
 import enum
 from collections.abc import Mapping
 
+from slurm_bridge.model import creator, names
+from slurm_bridge.model.creator import Creator
 from slurm_bridge.model.names import WorkloadKey, workload_key
 from slurm_bridge.model.pod import Pod
 
@@ -103,7 +105,8 @@ class Workload:
     (a node that refused it, a limit that it hit) holds for the replacement, too. `topmost` is the highest controller
     above the pods that was read and is the object that is meant, None where there is none. `suspended` names the object
     that must not run now, "" when there is none. `deadline` is that of a Job above the pods. `parts` are those that the
-    object names; no part is within itself, and each parent is among them.
+    object names; no part is within itself, and each parent is among them. `creators` are the users that created the
+    objects above the members, by the uid of the controller of each; None where such records do not count.
     """
 
     root: Root
@@ -116,6 +119,14 @@ class Workload:
     suspended: str = ""
     deadline: Deadline | None = None
     parts: tuple[NamedPart, ...] = ()
+    creators: Mapping[str, Creator | None] | None = None
+
+    def creator_of(self, pod: Pod) -> Creator | None:
+        """The user that created a member; None where that is not known, or where records of creators do not count."""
+        if self.creators is None:
+            return None
+        said = pod.metadata.annotations.get(names.ANNOTATION_CREATED_BY)
+        return self.creators.get(controller_uid(pod)) if said is None else creator.read(said)
 
     @property
     def lead(self) -> Pod:
@@ -136,3 +147,8 @@ class Workload:
     def service_account(self) -> str:
         """The service account of the first member; other members of a gang may have another one."""
         return (self.pods[0].spec.service_account_name or "default") if self.pods else "default"
+
+
+def controller_uid(pod: Pod) -> str:
+    """The uid of the controller of a pod, as the pod names it; "" where it names none."""
+    return next((one.uid for one in pod.metadata.owner_references if one.controller), "")

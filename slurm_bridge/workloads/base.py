@@ -13,7 +13,7 @@ from slurm_bridge.model.meta import Object
 from slurm_bridge.model.pod import Pod
 from slurm_bridge.model.verdict import Wait
 from slurm_bridge.model.workload import Root, Workload
-from slurm_bridge.workloads import gangs, kind_table
+from slurm_bridge.workloads import gangs, kind_table, voices
 from slurm_bridge.workloads.given import Given, Members
 from slurm_bridge.workloads.kind_spec import KindSpec
 from slurm_bridge.workloads.kinds import pod
@@ -64,7 +64,7 @@ def gather(root: Root, members: Members, given: Given, *, started: bool = False)
     except LookupError:
         return None
     try:
-        return _gathered(root, members, first, given)
+        return _recorded(_gathered(root, members, first, given), given)
     except errors.TryLater as error:
         message = f"the owners of pod {first.metadata.name} could not be read: {error}"
         return Wait(reason="OwnerUnreadable", message=message, retry_after=error.retry_after or RETRY_AFTER)
@@ -78,6 +78,13 @@ def subject(root: Root, known: Known) -> WorkloadObject | None:
         if found is not None and found.uid == uid:
             return WorkloadObject(kind=kind, object=found)
     return None
+
+
+def _recorded(found: Workload | Wait | Moved, given: Given) -> Workload | Wait | Moved:
+    """With the users that created the objects above the pods, where records of these count."""
+    if given.options.creators and isinstance(found, Workload):
+        return dataclasses.replace(found, creators=voices.creators(found, given.owners))
+    return found
 
 
 def _gathered(root: Root, members: Members, first: Pod, given: Given) -> Workload | Wait | Moved:

@@ -21,11 +21,15 @@ BY_RUN: Final = "run"
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
 class Options:
-    """The settings for objects that do not say otherwise; `member_lost` None: the policy of the kind."""
+    """The settings for objects that do not say otherwise; `member_lost` None: the policy of the kind.
+
+    `creators`: the records of the users that created objects count.
+    """
 
     job: Literal["pod", "gang"] = "pod"
     jobset: Literal["auto", "gang", "replicatedjob", "pod"] = "auto"
     member_lost: MemberLost | None = None
+    creators: bool = False
 
 
 class Known(Protocol):

@@ -1,15 +1,17 @@
 """What several kinds share: identity, the controller of a pod, the annotations that count, and what they ask for."""
 
+import itertools
 import re
 from collections.abc import Iterable, Mapping
 from typing import Any, Final
 
-from slurm_bridge.model import kinds, names
+from slurm_bridge.model import creator, kinds, names
+from slurm_bridge.model.creator import Creator
 from slurm_bridge.model.kinds import Kind
 from slurm_bridge.model.meta import Object
 from slurm_bridge.model.pod import Pod
-from slurm_bridge.model.workload import Deadline, MemberLost, Root, Source, Workload
-from slurm_bridge.workloads.chain import OwnerChain, OwnerLink
+from slurm_bridge.model.workload import Deadline, MemberLost, Root, Source, Workload, controller_uid
+from slurm_bridge.workloads.chain import OwnerChain, OwnerChains, OwnerLink
 
 #: The values of the annotation `member-lost`.
 MEMBER_LOST: Final[Mapping[str, MemberLost]] = {"keep": MemberLost.KEEP, "restart-group": MemberLost.RESTART}
@@ -89,6 +91,23 @@ def deadline(chain: OwnerChain) -> Deadline | None:
 
 def _title(link: OwnerLink) -> str:
     return f"{link.kind.kind} {link.object.metadata.namespace}/{link.name}"
+
+
+def creators(workload: Workload, owners: OwnerChains) -> Mapping[str, Creator | None]:
+    """The users that created the objects above the members, by the uid of the controller of each."""
+    firsts: dict[str, Pod] = {}
+    for pod in workload.pods:
+        firsts.setdefault(controller_uid(pod), pod)
+    return {uid: _creator(owners.resolve(pod)) for uid, pod in firsts.items() if uid}
+
+
+def _creator(chain: OwnerChain) -> Creator | None:
+    """That of the nearest controller with a record: the others were made by controllers."""
+    for link in itertools.takewhile(lambda link: link.controls, chain.links):
+        said = link.object.metadata.annotations.get(names.ANNOTATION_CREATED_BY)
+        if said is not None:
+            return creator.read(said)
+    return None
 
 
 def together(annotations: Mapping[str, str]) -> bool | None:

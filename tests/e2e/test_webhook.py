@@ -12,7 +12,7 @@ import json
 import pathlib
 import re
 import subprocess
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 import pytest
@@ -145,7 +145,7 @@ def _registered(site: Site, authority: trustme.CA) -> Iterator[str]:
 
 
 @pytest.mark.security("input")
-def test_bad_manifests_are_refused_by_kubectl_apply(site: Site, tmp_path: pathlib.Path) -> None:
+def test_t06_bad_manifests_are_refused_by_kubectl_apply(site: Site, tmp_path: pathlib.Path) -> None:
     """On a real API server with deploy/webhook, each of 50 bad manifests is refused with the words of the scheduler."""
     every = bad_manifests.manifests(site.scheduler)
     for bad in every:
@@ -162,7 +162,7 @@ def test_bad_manifests_are_refused_by_kubectl_apply(site: Site, tmp_path: pathli
     assert missing == {}
 
 
-def test_the_same_manifests_of_another_scheduler_are_created(site: Site) -> None:
+def test_t60_pods_of_another_scheduler_are_created_as_they_are(site: Site) -> None:
     """A neighbour's pods may have any annotations, in managed namespaces too."""
     theirs = pod("theirs", "volcano", {**BAD["annotations"], names.ANNOTATION_BOUND_BY: "another-bridge"})
     for namespace in (site.team, site.managed):
@@ -175,14 +175,7 @@ def test_a_job_of_a_managed_namespace_is_scheduled_by_the_bridge(site: Site) -> 
     """Its pods get the scheduler; the Job is recorded as its user's, and its pods have no record."""
     alice = site.kube.acting_for("system:serviceaccount:kube-system:alice")
     with contextlib.closing(alice):
-        site.kube.create(
-            f"/apis/rbac.authorization.k8s.io/v1/namespaces/{site.managed}/rolebindings",
-            {
-                "metadata": {"name": "alice"},
-                "roleRef": {"apiGroup": "rbac.authorization.k8s.io", "kind": "ClusterRole", "name": "admin"},
-                "subjects": [{"kind": "ServiceAccount", "name": "alice", "namespace": "kube-system"}],
-            },
-        )
+        _admit(site, site.managed, {"kind": "ServiceAccount", "name": "alice", "namespace": "kube-system"})
         path = f"/apis/batch/v1/namespaces/{site.managed}/jobs"
         wait.until(lambda: _may(alice, path, job("train", "")), "rights of alice")
         record = creator.read(site.kube.get(f"{path}/train")["metadata"]["annotations"][names.ANNOTATION_CREATED_BY])
@@ -200,6 +193,51 @@ def test_a_job_of_a_managed_namespace_is_scheduled_by_the_bridge(site: Site) -> 
         creator.read(site.kube.get(f"{path}/train")["metadata"]["annotations"][names.ANNOTATION_CREATED_BY]) == record
     )
     site.kube.delete(f"{path}/train?propagationPolicy=Background")
+
+
+@pytest.mark.security("identity")
+def test_a_placeholder_belongs_to_the_creator_of_its_job(
+    site: Site, cluster: Mapping[str, str], slurm: support_servers.Slurm, tmp_path: pathlib.Path
+) -> None:
+    """With the webhook and admission.trust_created_by, Slurm's job belongs to the user that created the Job."""
+    rule = {"namespaces": [site.team], "job_user": "alice"}
+    settings = support_daemon.settings(
+        cluster,
+        site.scheduler,
+        admission={"trust_created_by": True},
+        hooks=[{"name": "policy", "options": {"rules": [rule]}}, {"name": "eligibility"}],
+    )
+    path = f"/apis/batch/v1/namespaces/{site.team}/jobs"
+    daemon, alice = support_daemon.Daemon(tmp_path, settings), site.kube.acting_for("alice")
+    with contextlib.closing(alice), contextlib.ExitStack() as stack:
+        daemon.start()
+        stack.callback(daemon.end)
+        _admit(site, site.team, {"kind": "User", "name": "alice", "apiGroup": "rbac.authorization.k8s.io"})
+        # The placeholders end before the daemon does.
+        stack.callback(
+            lambda: wait.until(lambda: not slurm.alive(site.scheduler), "end of the placeholders", every=0.5)
+        )
+        stack.callback(site.kube.delete, f"{path}?propagationPolicy=Background")
+        wait.until(lambda: _may(alice, path, job("hers", site.scheduler)), "rights of alice")
+        site.kube.create(path, job("ours", site.scheduler))
+        daemon.await_ready()
+        wait.until(lambda: len(_users(slurm, site)) == 2, "placeholders of both Jobs", every=0.5)
+        assert _users(slurm, site) == {"hers": {"alice"}, "ours": {"slurm-bridge"}}
+
+
+def _users(slurm: support_servers.Slurm, site: Site) -> dict[str, set[str]]:
+    """The users of the placeholders, by the name of the Job in Kubernetes."""
+    found: dict[str, set[str]] = {}
+    for one in slurm.jobs_of(site.scheduler):
+        found.setdefault(str(one.owner["name"]).rpartition("-")[0], set()).add(one.text["user_name"])
+    return found
+
+
+def _admit(site: Site, namespace: str, subject: Json) -> None:
+    """Give a user the rights of an administrator of a namespace."""
+    role = {"apiGroup": "rbac.authorization.k8s.io", "kind": "ClusterRole", "name": "admin"}
+    path = f"/apis/rbac.authorization.k8s.io/v1/namespaces/{namespace}/rolebindings"
+    site.kube.create(path, {"metadata": {"name": "alice"}, "roleRef": role, "subjects": [subject]})
 
 
 def _may(user: support_servers.Kubernetes, path: str, manifest: Json) -> bool:
@@ -224,8 +262,8 @@ def test_a_deployment_is_followed_by_its_controller(site: Site) -> None:
     site.kube.delete(f"{path}/deployments/web?propagationPolicy=Background")
 
 
-def test_the_node_is_cleared_and_resizes_are_refused(site: Site) -> None:
-    """T61: nodeName only on creation, and only in a managed namespace; what Slurm counts stays as it is."""
+def test_t61_the_node_is_cleared_and_resizes_are_refused(site: Site) -> None:
+    """A nodeName is cleared only on creation, and only in a managed namespace; what Slurm counts stays as it is."""
     made = site.create(pod("free", "", nodeName="nowhere"), site.managed)
     assert "nodeName" not in made["spec"]
     assert "spec.nodeName cannot be set beside" in site.refusal(pod("free", site.scheduler, nodeName="nowhere"))
@@ -242,7 +280,7 @@ def test_the_node_is_cleared_and_resizes_are_refused(site: Site) -> None:
 
 
 @pytest.mark.security("neighbours")
-def test_a_dead_webhook_stops_no_pod_of_others(site: Site) -> None:
+def test_t62_a_dead_webhook_stops_no_pod_of_others(site: Site) -> None:
     """When the webhook is killed, pods of other schedulers and namespaces that are not managed go on as before."""
     site.create(pod("old", site.scheduler))
     site.webhook.kill()

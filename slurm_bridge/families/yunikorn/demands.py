@@ -111,11 +111,11 @@ def demand(
 ) -> CoreDemand:
     """Of this workload as it is asked for; `classes` are the PriorityClasses."""
     workload = ask.workload
-    user, groups = people.user_of(workload, options.users)
+    user = people.user_of(workload, options.users)
     asked = total(ask, options.gres)
     whole = _whole(ask, asked, snapshot)
     said = identities.read(workload)
-    queue, account = ask.hints.get("queue", "") or said.queue, workload.service_account
+    queue = ask.hints.get("queue", "") or said.queue
     return CoreDemand(
         uid=workload.root.key,
         title=f"{workload.root.namespace}/{workload.root.name}",
@@ -125,15 +125,15 @@ def demand(
         priority=workload.priority,
         created=_unix(workload.created),
         queue=queue,
-        user=user,
-        groups=groups,
+        user=user.name,
+        groups=user.groups,
         tags=people.tags_of(workload, namespaces),
         node_sort=ask.hints.get("node-sort-policy", ""),
         preempts=all(pod.spec.preemption_policy != _NEVER for pod in workload.pods),
-        application=said.application.within(queue, account),
-        account=account,
+        application=said.application.within(queue, user.account),
+        account=user.account,
         problem=said.problem or opt_outs.problem(workload),
-        note=_note(workload, options, said.ignored, user),
+        note=_note(workload, options, said.ignored, user.name),
         opts_out=opt_outs.opted_out(workload, classes, by_pods=options.pods_opt_out),
     )
 

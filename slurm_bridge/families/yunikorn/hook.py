@@ -182,13 +182,9 @@ class Yunikorn:
             return _not_yet()
         self.conclude(session)
         self.measure(session.snapshot, session.now)
-        mixed = people.several(ask.workload)
+        mixed = people.several(ask.workload, self._setup.options.users)
         if mixed and self._setup.options.mode != OFF:
-            return Reject(
-                reason="QueueRejected",
-                message=f"its pods run under several service accounts ({', '.join(mixed)}); "
-                f"a queue is entered by one: give all of them the same",
-            )
+            return Reject(reason="QueueRejected", message=mixed)
         member = self._member(manager, session, ask)
         if member is None:
             return _HELD

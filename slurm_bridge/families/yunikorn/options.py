@@ -31,6 +31,9 @@ class UserOptions(pydantic.BaseModel, frozen=True, extra="forbid", use_attribute
     """The user; empty: the service account, as Kubernetes writes it."""
     groups: tuple[_Name, ...] = ()
     """Groups of the user, beside those that Kubernetes gives to service accounts."""
+    creators: bool = False
+    """Workloads belong to the user that created them, with the groups of that user, where this is known. It needs \
+`admission.trust_created_by`."""
 
 
 class YunikornOptions(pydantic.BaseModel, frozen=True, extra="forbid", use_attribute_docstrings=True):

@@ -1,26 +1,52 @@
 """Whose a workload is, and what is known of its namespace: never from anything that its user can write on it."""
 
+import dataclasses
 import fnmatch
 from collections.abc import Mapping, Sequence
 
 from slurm_bridge.families.yunikorn.options import UserOptions
 from slurm_bridge.hooks.needs import View
+from slurm_bridge.model import texts
 from slurm_bridge.model.workload import Workload
 
 _PREFIX = "system:serviceaccount"
 
 
-def several(workload: Workload) -> tuple[str, ...]:
-    """The service accounts of its pods, where they are more than one: then its user is unknown."""
+@dataclasses.dataclass(frozen=True, slots=True)
+class QueueUser:
+    """The user of a workload with its groups, and the account that it is known by: two accounts never share."""
+
+    name: str
+    groups: tuple[str, ...]
+    account: str
+
+
+def several(workload: Workload, options: Sequence[UserOptions]) -> str:
+    """Why the user of these pods is unknown: several service accounts, or several creators; "" where it is known."""
     if len(workload.pods) == 1:
-        return ()
+        return ""
     accounts = sorted({pod.spec.service_account_name or "default" for pod in workload.pods})
-    return tuple(accounts) if len(accounts) > 1 else ()
+    if len(accounts) > 1:
+        return (
+            f"its pods run under several service accounts ({', '.join(accounts)}); "
+            f"a queue is entered by one: give all of them the same"
+        )
+    if not _by_creators(workload.root.namespace, accounts[0] if accounts else "default", options):
+        return ""
+    made_by = {workload.creator_of(pod) for pod in workload.pods}
+    if len(made_by) <= 1:
+        return ""
+    users = sorted("an unknown user" if one is None else one.user for one in made_by)
+    return f"its pods were created by several users ({texts.listed(users)}); a queue is entered by one"
 
 
-def user_of(workload: Workload, options: Sequence[UserOptions]) -> tuple[str, tuple[str, ...]]:
-    """The user and the groups, by the first entry that matches; else the service account. Kubernetes' groups count."""
-    return _known_as(workload.root.namespace, workload.service_account, options)
+def user_of(workload: Workload, options: Sequence[UserOptions]) -> QueueUser:
+    """By the first entry that matches: the creator, or a name and groups; else the service account."""
+    namespace, account = workload.root.namespace, workload.service_account
+    made_by = workload.creator_of(workload.lead) if workload.pods else None
+    if made_by is not None and _by_creators(namespace, account, options):
+        return QueueUser(made_by.user, made_by.groups, f"user {made_by.user}")
+    return QueueUser(*_known_as(namespace, account, options), account)
 
 
 def caller(name: str, groups: Sequence[str], options: Sequence[UserOptions]) -> tuple[str, tuple[str, ...]]:
@@ -41,6 +67,14 @@ def _known_as(namespace: str, account: str, options: Sequence[UserOptions]) -> t
         if _matches(namespace, one.namespaces) and _matches(account, one.service_accounts):
             return one.user or name, (*one.groups, *groups)
     return name, groups
+
+
+def _by_creators(namespace: str, account: str, options: Sequence[UserOptions]) -> bool:
+    """Whether the first entry that matches takes the creator for the user."""
+    for one in options:
+        if _matches(namespace, one.namespaces) and _matches(account, one.service_accounts):
+            return one.creators
+    return False
 
 
 def tags_of(workload: Workload, namespaces: View | None) -> Mapping[str, str]:

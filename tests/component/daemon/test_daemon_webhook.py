@@ -89,10 +89,10 @@ def serving(given: app.Configuration, authority: trustme.CA) -> Iterator[tuple[W
     assert status == [0]
 
 
-def test_it_answers_reviews_without_slurm(
+def test_t62_it_answers_reviews_without_slurm(
     world: pocket.PocketWorld, authority: trustme.CA, web: Json, tmp_path: pathlib.Path
 ) -> None:
-    """T62: it needs neither a token nor an answer of Slurm, and it is ready when it serves."""
+    """It needs neither a token nor an answer of Slurm, and it is ready when it serves."""
     path = tmp_path / "config.json"
     absent = {"url": "http://127.0.0.1:9", "token_file": str(tmp_path / "absent")}
     given = configuration(world, path, web=web, managed_namespaces=["team"], slurm=absent)
@@ -110,10 +110,10 @@ def test_it_answers_reviews_without_slurm(
         assert f"slurm_bridge_admission_review_duration_seconds_count{{{labels}}} 1.0" in page
 
 
-def test_a_new_configuration_counts_from_the_next_review_on(
+def test_t63_a_new_configuration_counts_from_the_next_review_on(
     world: pocket.PocketWorld, authority: trustme.CA, web: Json, tmp_path: pathlib.Path
 ) -> None:
-    """T63: no restart is needed; one that cannot work changes nothing."""
+    """No restart is needed; one that cannot work changes nothing."""
     path = tmp_path / "config.json"
     with serving(configuration(world, path, web=web), authority) as (service, caller):
         assert not caller.changed("team")

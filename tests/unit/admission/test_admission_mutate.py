@@ -38,7 +38,7 @@ def recorded(manifest: Json) -> str | None:
         ("volcano", "team", "volcano"),
     ],
 )
-def test_the_scheduler_of_a_pod(given: str, namespace: str, becomes: str) -> None:
+def test_t60_the_scheduler_of_a_pod(given: str, namespace: str, becomes: str) -> None:
     """A pod that names none gets ours in a managed namespace; any other keeps what it has."""
     made = mutated(pod("web", given), asked=asked(namespace=namespace))
     assert made["spec"]["schedulerName"] == becomes
@@ -46,8 +46,8 @@ def test_the_scheduler_of_a_pod(given: str, namespace: str, becomes: str) -> Non
         assert made == pod("web", given)
 
 
-def test_the_node_is_removed_in_a_managed_namespace_when_the_pod_is_created() -> None:
-    """T61: Slurm chooses the node; a pod that has one already is never changed."""
+def test_t61_the_node_is_removed_in_a_managed_namespace_on_creation_only() -> None:
+    """Slurm chooses the node; a pod that has one already is never changed."""
     named = pod("web", "", nodeName="n1")
     assert "nodeName" not in mutated(named, asked=asked(namespace=MANAGED))["spec"]
     bound = pod("web", OURS, nodeName="n1")
@@ -67,8 +67,8 @@ def test_pods_of_daemonsets_and_static_pods_are_left_alone() -> None:
     assert mutated(static, asked=asked(namespace=MANAGED))["spec"]["schedulerName"] == OURS
 
 
-def test_the_toleration_of_managed_nodes_is_added_once() -> None:
-    """T13: a bound pod that does not tolerate the taint would be evicted."""
+def test_t13_the_toleration_of_managed_nodes_is_added_once() -> None:
+    """A bound pod that does not tolerate the taint would be evicted."""
     rules = dataclasses.replace(RULES, toleration=TAINT)
     once = mutated(pod("web", OURS), asked=asked(rules=rules))
     assert once["spec"]["tolerations"] == [TAINT]

@@ -45,7 +45,7 @@ def changed(manifest: Json, **metadata: Any) -> Json:
 
 @pytest.mark.security("input")
 @pytest.mark.parametrize("bad", BAD, ids=lambda bad: bad.name)
-def test_a_bad_manifest_is_refused_with_the_words_of_the_scheduler(bad: BadManifest) -> None:
+def test_t06_a_bad_manifest_is_refused_with_the_words_of_the_scheduler(bad: BadManifest) -> None:
     """With the webhook, a manifest that the bridge cannot schedule is refused when it is applied."""
     answer = validated(bad.manifest)
     assert not answer.allowed
@@ -94,6 +94,16 @@ def test_deletions_are_allowed(operation: str) -> None:
     assert gate.answer(given, gate.Webhook.VALIDATE, RULES)[1].allowed
 
 
+def test_a_kind_that_is_not_known_is_judged_by_its_annotations_and_template() -> None:
+    """An administrator may add further kinds to the webhook; nothing is known of their fields."""
+    made = deployment("web", OURS, {"annotations": SOON})
+    other = {**made, "apiVersion": "example.com/v1", "kind": "Trainer"}
+    assert 'Pod team/web-xxxxx: annotation slurmjob.slinky.slurm.net/timelimit="soon"' in validated(other).message
+    wrong = {"apiVersion": "example.com/v1", "kind": "Trainer", "metadata": {"name": "web", "annotations": SOON}}
+    assert "Trainer team/web: annotation" in validated({**wrong, "spec": {"template": "a text"}}).message
+    assert validated({**other, "spec": {"template": {"spec": {"schedulerName": "volcano"}}}}).allowed
+
+
 def test_good_manifests_are_allowed() -> None:
     """Of each kind."""
     fine = {JOB + "timelimit": "5", JOB + "partition": "debug"}
@@ -139,7 +149,7 @@ class TestMarks:
 
     @pytest.mark.security("rights")
     @pytest.mark.parametrize("key", [names.ANNOTATION_SLURM_NODE, names.ANNOTATION_PARKED, names.ANNOTATION_COUNTED])
-    def test_users_write_none(self, key: str) -> None:
+    def test_t61_users_write_none(self, key: str) -> None:
         """With the webhook no user writes a mark of the bridge on a pod, neither new nor later."""
         plain, marked = pod("web", OURS), pod("web", OURS, {key: "x"})
         assert "only slurm-bridge may write it" in validated(marked).message
@@ -173,7 +183,7 @@ class TestResize:
         container = {"name": "c", "image": "busybox", "resources": {"requests": {"cpu": "2", "memory": "64Mi"}}}
         return pod("web", OURS, containers=[container])
 
-    def test_a_resize_is_refused(self, larger: Json) -> None:
+    def test_t61_a_resize_is_refused(self, larger: Json) -> None:
         """Slurm counts what the pod asked for when it started."""
         answer = validated(larger, pod("web", OURS), asked(sub_resource="resize"))
         assert "resources cannot be changed while it exists" in answer.message

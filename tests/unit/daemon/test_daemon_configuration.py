@@ -9,7 +9,7 @@ import pytest
 
 from slurm_bridge import app, errors
 from slurm_bridge.cluster.snapshot import EMPTY
-from slurm_bridge.daemon import configuration
+from slurm_bridge.daemon import admission_api, configuration
 from slurm_bridge.hooks.chain import Plan
 from slurm_bridge.hooks.services import ChainServices
 from slurm_bridge.model.slurmnode import Partition
@@ -233,3 +233,21 @@ def test_the_adapter_is_told_what_the_settings_say() -> None:
     assert (given.url, given.user_name, given.read_timeout) == ("http://localhost", "u", 3)
     assert given.connections == 7
     assert given.cache_ttl == 0
+
+
+def test_records_of_creators_count_where_the_settings_say_so() -> None:
+    """They are forged easily where no webhook has reviewed every object."""
+    assert not configuration.workloads(settings()).creators
+    assert configuration.workloads(settings(admission={"trust_created_by": True})).creators
+
+
+def test_each_key_of_admission_is_looked_at() -> None:
+    """By the rules of the webhook."""
+    values = {"on_error": "allow", "accounts": ["restorer"], "controllers": ["maker"]}
+    given = settings(admission=values, unhonoured="ignore", scheduler_names=["ours"])
+    config = configuration.changeable(given, ChainServices(clock=VirtualClock(), threads=False))
+    found = admission_api.rules(given, config, lambda name: name == "team")
+    config.chain.close()
+    assert (found.lenient, found.strict, found.scheduler_names) == (True, False, ("ours",))
+    assert (found.trusts("restorer"), found.trusts("other"), found.controls("maker")) == (True, False, True)
+    assert (found.managed("team"), found.translation) == (True, config.rules)

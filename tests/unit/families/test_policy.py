@@ -10,6 +10,7 @@ from slurm_bridge import errors
 from slurm_bridge.families.policy import Policy, PolicyOptions
 from slurm_bridge.hooks import base, calls, registry
 from slurm_bridge.hooks.chain import Chain, Plan
+from slurm_bridge.model import creator, names
 from slurm_bridge.model.verdict import Reject, Wait
 from slurm_bridge.translate import annotations
 from slurm_bridge.translate.translator import Value
@@ -333,3 +334,78 @@ def test_the_answer_without_rules_is_shared() -> None:
 
 
 _NO_SESSION: Any = None
+
+
+class TestCreators:
+    """Rules for users that created workloads."""
+
+    def found(self, around: Around, user: str, *values: Value, rules: Any, counts: bool = True) -> Plan | Wait | Reject:
+        """What becomes of a pod that this user created."""
+        chain = Chain(
+            [calls.Hook(name="policy", hook=Policy(PolicyOptions.model_validate({"rules": rules})), budget_seconds=60)],
+            around.make(),
+        )
+        record = {names.ANNOTATION_CREATED_BY: creator.write(user, ("physics",))} if user else {}
+        asked = dataclasses.replace(workload(pod(metadata={"annotations": record})), creators={} if counts else None)
+        return chain.plan(asked, translated(*values), ONE, now=0.0)
+
+    @pytest.mark.security("identity")
+    def test_a_rule_for_users_is_for_recorded_creators_only(self, around: Around) -> None:
+        """A rule of the policy for users or groups applies only where the record of the creator counts."""
+        value = annotated("account", "physics", "account")
+        for who in ({"users": ["al*"]}, {"groups": ["physics"]}):
+            rules = [{"allow": {"account": ["*"]}, **who}]
+            assert isinstance(self.found(around, "alice", value, rules=rules), Plan)
+            assert isinstance(self.found(around, "", value, rules=rules), Reject)
+            assert isinstance(self.found(around, "alice", value, rules=rules, counts=False), Reject)
+        refused = self.found(around, "bob", value, rules=[{"users": ["al*"], "allow": {"account": ["*"]}}])
+        assert isinstance(refused, Reject)
+        assert "service account default in namespace team, created by bob; no value is allowed" in refused.message
+
+    @pytest.mark.parametrize(
+        ("pattern", "user", "job_user"),
+        [
+            ("oidc:(.*)", "oidc:alice", "alice"),
+            ("oidc:(.*)@uni", "oidc:alice@uni", "alice"),
+            (".*", "alice", "alice"),
+            ("oidc:(.*)", "alice", None),
+            ("oidc:(.*)", "oidc:root", None),
+            ("oidc:(.*)", "oidc:1500", None),
+            ("oidc:(.*)", "oidc:", None),
+            ("(x)?.*", "alice", None),
+            (".*", "system:serviceaccount:team:sim", None),
+        ],
+    )
+    def test_the_job_belongs_to_the_creator(
+        self, around: Around, pattern: str, user: str, job_user: str | None
+    ) -> None:
+        """By a pattern; numbers and accounts of the system are no users of jobs."""
+        found = self.found(around, user, rules=[{"job_user": pattern}])
+        assert isinstance(found, Plan)
+        assert found.request.user == job_user
+
+    def test_the_first_rule_that_names_a_user_decides(self, around: Around) -> None:
+        """A default of an earlier rule, or of the same."""
+        for rules in (
+            [{"defaults": {"user": "shared"}}, {"job_user": ".*"}],
+            [{"defaults": {"user": "shared"}, "job_user": ".*"}],
+            [{"job_user": "x"}, {"defaults": {"user": "shared"}}],
+        ):
+            found = self.found(around, "alice", rules=rules)
+            assert isinstance(found, Plan)
+            assert found.request.user == "shared"
+
+    def test_a_gang_of_several_creators_has_no_common_user(self, around: Around) -> None:
+        """One job has one user."""
+        records = [{names.ANNOTATION_CREATED_BY: creator.write(user, ())} for user in ("alice", "bob")]
+        pods = [pod(f"p{number}", metadata={"annotations": one}) for number, one in enumerate(records)]
+        options = PolicyOptions.model_validate({"rules": [{"job_user": ".*"}]})
+        chain = Chain([calls.Hook(name="policy", hook=Policy(options), budget_seconds=60)], around.make())
+        found = chain.plan(dataclasses.replace(gang(*pods), creators={}), translated(), ONE, now=0.0)
+        assert isinstance(found, Reject)
+        assert "members have different defaults for user" in found.message
+
+    def test_a_pattern_that_is_none_is_refused(self) -> None:
+        """When the configuration is loaded."""
+        with pytest.raises(ValueError, match="is no regular expression"):
+            PolicyOptions.model_validate({"rules": [{"job_user": "("}]})

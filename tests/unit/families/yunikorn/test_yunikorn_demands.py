@@ -8,8 +8,10 @@ import pytest
 from slurm_bridge.families.yunikorn import demands, people, setup
 from slurm_bridge.families.yunikorn.options import UserOptions, YunikornOptions
 from slurm_bridge.hooks.base import Ask
+from slurm_bridge.model import creator, names
 from slurm_bridge.model.job import Gres, GresPer, Memory, MemoryPer
 from slurm_bridge.model.meta import Object, ObjectMeta
+from slurm_bridge.model.pod import Pod
 from tests.component.families.yunikorn.yunikorn_scenes import Listed, document, queue
 from tests.unit.hooks import builders as scene
 
@@ -63,9 +65,9 @@ def test_what_an_annotation_asks_of_slurm_counts(field: str, fields: Any, kind: 
 
 def test_a_workload_is_its_service_accounts() -> None:
     """With the groups that Kubernetes gives to it."""
-    user, groups = people.user_of(scene.workload(scene.pod(service_account_name="sim")), ())
-    assert user == "system:serviceaccount:team:sim"
-    assert groups == ("system:serviceaccounts:team", "system:serviceaccounts")
+    user = people.user_of(scene.workload(scene.pod(service_account_name="sim")), ())
+    assert user.name == "system:serviceaccount:team:sim"
+    assert user.groups == ("system:serviceaccounts:team", "system:serviceaccounts")
 
 
 def test_the_first_entry_that_matches_says_who_it_is() -> None:
@@ -74,8 +76,35 @@ def test_the_first_entry_that_matches_says_who_it_is() -> None:
         UserOptions(namespaces=("other",), user="bob"),
         UserOptions(namespaces=("te*",), user="ann", groups=("dev",)),
     )
-    user, groups = people.user_of(scene.workload(), rows)
-    assert (user, groups[0]) == ("ann", "dev")
+    user = people.user_of(scene.workload(), rows)
+    assert (user.name, user.groups[0]) == ("ann", "dev")
+
+
+def created(name: str, user: str) -> Pod:
+    """A pod with the record of its creator."""
+    record = {names.ANNOTATION_CREATED_BY: creator.write(user, ("physics",))}
+    return scene.pod(name, metadata={"annotations": record})
+
+
+@pytest.mark.security("identity")
+def test_a_workload_belongs_to_its_creator_only_where_records_count() -> None:
+    """A queue takes the recorded creator for the user only if an entry of `users` and the settings say so."""
+    rows, alone = (UserOptions(creators=True),), scene.workload(created("a", "alice"))
+    counting = dataclasses.replace(alone, creators={})
+    assert people.user_of(counting, rows) == people.QueueUser("alice", ("physics",), "user alice")
+    for workload, users in ((alone, rows), (counting, ()), (dataclasses.replace(scene.workload(), creators={}), rows)):
+        assert people.user_of(workload, users).name == "system:serviceaccount:team:default"
+
+
+def test_pods_of_several_creators_enter_no_queue() -> None:
+    """A gang is charged to one user; records that do not count tell no users apart."""
+    mixed = scene.gang(created("a", "alice"), created("b", "bob"))
+    counting = dataclasses.replace(mixed, creators={})
+    wrong = people.several(counting, (UserOptions(creators=True),))
+    assert wrong == "its pods were created by several users (alice, bob); a queue is entered by one"
+    assert people.several(counting, ()) == people.several(mixed, (UserOptions(creators=True),)) == ""
+    same = dataclasses.replace(scene.gang(created("a", "alice"), created("b", "alice")), creators={})
+    assert people.several(same, (UserOptions(creators=True),)) == ""
 
 
 def test_tags_are_the_namespace_and_its_labels() -> None:
@@ -87,8 +116,8 @@ def test_tags_are_the_namespace_and_its_labels() -> None:
 def test_pods_of_several_accounts_are_nobodys() -> None:
     """Who may set pods beside another's must not use that one's queue."""
     pods = (scene.pod("a", service_account_name="x"), scene.pod("b"))
-    assert people.several(scene.gang(*pods)) == ("default", "x")
-    assert people.several(scene.gang(scene.pod("a"), scene.pod("b"))) == ()
+    assert people.several(scene.gang(*pods), ()).startswith("its pods run under several service accounts (default, x)")
+    assert people.several(scene.gang(scene.pod("a"), scene.pod("b")), ()) == ""
 
 
 def test_a_queue_goes_where_the_nearest_entry_says() -> None:
