@@ -80,6 +80,7 @@ def pages() -> dict[pathlib.Path, str]:
         head, rest = (parts.get(page) or page.read_text()).split(BEGIN.format(section))
         _, tail = rest.split(END, 1)
         parts[page] = f"{head}{BEGIN.format(section)}{text}{END}{tail}"
+    parts[PROJECT / "deploy" / "admission" / "policies.yaml"] = docs_tables.policies()
     return {**parts, **{docs / EXPLAINED / name: text for name, text in docs_explained.pages().items()}}
 
 

@@ -1,7 +1,12 @@
 """The tables of the documentation that are made from rows of the program: annotations, decisions, metrics, settings."""
 
+import pathlib
+import tempfile
 from collections.abc import Iterable
 
+import yaml
+
+from slurm_bridge import app
 from slurm_bridge.admission.environment import VARIABLES
 from slurm_bridge.checks import table
 from slurm_bridge.scheduler import decide
@@ -15,6 +20,8 @@ from slurm_bridge.telemetry.instruments import Instruments
 from slurm_bridge.telemetry.metrics import Metrics
 from slurm_bridge.translate.annotations import ANNOTATIONS
 from slurm_bridge.workloads.kind_table import KINDS
+
+PROJECT = pathlib.Path(__file__).resolve().parents[1]
 
 
 def annotations() -> str:
@@ -36,6 +43,22 @@ def environment() -> str:
         source = f"the value {one.source}" if one.fixed else f"`{one.source}`"
         rows.append(f"| `{one.name}` | {source} | {asked} | {one.note} |")
     return "\n".join(["| variable | from | with | is |", "|---|---|---|---|", *rows]) + "\n"
+
+
+def policies() -> str:
+    """The admission policies for the shipped configuration."""
+    config = yaml.safe_load((PROJECT / "deploy" / "config.yaml").read_text())["data"]["config.yaml"]
+    with tempfile.TemporaryDirectory() as folder:
+        path = pathlib.Path(folder) / "config.yaml"
+        path.write_text(config)
+        shipped = app.Configuration(path=path, environ={}, overrides=()).load()
+    return f"{_POLICIES}{app.admission_policies(shipped)}"
+
+
+_POLICIES = """\
+# The output of `slurm-bridge admission-policies` for the configuration in deploy/config.yaml. If your scheduler_names,
+# hooks, managed namespaces or accounts differ, apply the output of the command. See docs/admission-policies.md.
+"""
 
 
 def states() -> str:

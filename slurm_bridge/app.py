@@ -12,11 +12,13 @@ from loguru import logger
 
 import slurm_bridge
 from slurm_bridge import errors, ports
+from slurm_bridge.admission import policies
 from slurm_bridge.agents.cache import AgentCache
 from slurm_bridge.agents.json_client import JsonClient
 from slurm_bridge.agents.service import AgentService
 from slurm_bridge.checks import collector, findings, table
 from slurm_bridge.checks.facts import Expectations
+from slurm_bridge.daemon import admission_api
 from slurm_bridge.daemon import agent as daemon_agent
 from slurm_bridge.daemon import configuration as daemon_configuration
 from slurm_bridge.daemon.process import Daemon, Extras
@@ -34,7 +36,7 @@ from slurm_bridge.overlays import metered
 from slurm_bridge.runtime.clock import SystemClock
 from slurm_bridge.runtime.hands import Hands
 from slurm_bridge.runtime.oddities import Oddities
-from slurm_bridge.settings import loader, sources
+from slurm_bridge.settings import loader, shown, sources
 from slurm_bridge.settings.model import Settings
 from slurm_bridge.slurm import calls, fields
 from slurm_bridge.slurm import client as slurm_client
@@ -188,6 +190,15 @@ def explainer(settings: Settings, *, offline: bool, clock: ports.Clock | None = 
         reading.kept.declare(means.chain.annotations)
         kinds, options = daemon_configuration.owner_kinds(settings), daemon_configuration.workloads(settings)
         yield Explainer(means, servers, kinds, options)
+
+
+def admission_policies(settings: Settings) -> str:
+    """The policies that say the same as the webhook with these settings, as manifests. No server is asked."""
+    limits = daemon_configuration.attempt_limits(settings)
+    around = ChainServices(clock=SystemClock(), limits=limits, seen=CurrentSnapshot(), threads=False)
+    chain = daemon_configuration.changeable(settings, around).chain
+    with contextlib.closing(chain):
+        return shown.manifests(policies.objects(admission_api.policy_rules(settings, chain.honoured)))
 
 
 def try_out(settings: Settings) -> None:

@@ -6,11 +6,13 @@ from typing import Final
 from slurm_bridge import ports
 from slurm_bridge.admission import gate, review
 from slurm_bridge.admission.gate import Webhook
+from slurm_bridge.admission.policies import PolicyRules
 from slurm_bridge.admission.review import AdmissionAnswer, AdmissionRequest
 from slurm_bridge.admission.rules import AdmissionRules
 from slurm_bridge.daemon import configuration
 from slurm_bridge.daemon.namespace_labels import NamespaceLabels
 from slurm_bridge.model import selectors, texts
+from slurm_bridge.model.features import Feature
 from slurm_bridge.scheduler.context import Config
 from slurm_bridge.settings.admission import SYSTEM_NAMESPACES
 from slurm_bridge.settings.model import Settings
@@ -75,6 +77,20 @@ def rules(settings: Settings, config: Config, managed_: Callable[[str], bool]) -
         accounts=given.accounts,
         controllers=given.controllers,
         lenient=given.on_error == "allow",
+    )
+
+
+def policy_rules(settings: Settings, honoured: frozenset[Feature]) -> PolicyRules:
+    """The same rules for policies, which the API server evaluates itself."""
+    return PolicyRules(
+        schedulers=settings.scheduler_names,
+        managed=settings.managed_namespaces,
+        selector=selectors.parse(settings.managed_namespace_selector),
+        never=(*SYSTEM_NAMESPACES, settings.leader_election.namespace),
+        accounts=settings.admission.accounts,
+        honoured=honoured,
+        strict=settings.unhonoured == "wait",
+        environment=settings.defaults.environment,
     )
 
 

@@ -1,6 +1,6 @@
 """Settings as text, and what two of them do not share."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
 import yaml
@@ -13,6 +13,11 @@ from slurm_bridge.settings.trees import Path
 def effective(settings: Settings) -> str:
     """The whole configuration as a file that would lead to it. Secrets are in files of their own, named by path."""
     return yaml.safe_dump(_plain(settings), sort_keys=False, default_flow_style=False, allow_unicode=True)
+
+
+def manifests(objects: Iterable[Mapping[str, Any]]) -> str:
+    """Objects for `kubectl apply`."""
+    return yaml.safe_dump_all(objects, sort_keys=False, explicit_start=True, allow_unicode=True, width=116)
 
 
 def changed(old: Settings, new: Settings) -> tuple[tuple[str, ...], tuple[str, ...]]:

@@ -19,7 +19,7 @@ _TYPE = re.compile(r"(?=.*[A-Za-z_])[A-Za-z0-9_.-]{1,64}")
 _COUNT = re.compile(r"[0-9]{1,10}")
 
 #: How Slurm itself writes them, in `--tres-per-task` and in `--gres` of old scripts.
-_PREFIX = re.compile(r"gres[/:](?=[A-Za-z_])", re.IGNORECASE)
+_PREFIX = re.compile(r"^gres[/:](?=[A-Za-z_])", re.IGNORECASE)
 
 
 def parse(text: str) -> tuple[Gres, ...]:

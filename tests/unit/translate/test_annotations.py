@@ -83,6 +83,7 @@ BAD = {
         "gres/gpu=a:2",
         "gpu=2",
         "gres/gres/gpu:2",
+        "nicgres/gpu",
         "gres/gpu:1,gpu:2",
         "",
         "gpu:0",
