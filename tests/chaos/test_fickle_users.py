@@ -102,8 +102,8 @@ MAKERS: Mapping[str, Callable[[Play, str, int], None]] = {
 
 
 def _delete_one(play: Play, name: str) -> None:
-    for one in play.dice.sample(play.members(name), k=min(1, len(play.members(name)))):
-        play.world.delete(one["metadata"]["name"])
+    if there := play.members(name):
+        play.world.delete(play.dice.choice(there)["metadata"]["name"])
 
 
 def _fail_one(play: Play, name: str) -> None:
