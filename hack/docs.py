@@ -11,6 +11,7 @@ from collections.abc import Iterator
 
 import docs_explained
 import docs_hooks
+import docs_reliability
 import docs_security
 import docs_tables
 from slurm_bridge.families.kube_scheduler.options import ExtenderOptions
@@ -66,6 +67,8 @@ def pages() -> dict[pathlib.Path, str]:
         ("migrating.md", "helm", docs_tables.helm()),
         ("operating.md", "checks", docs_tables.checks()),
         ("preemption.md", "options", docs_hooks.options("preemption", ExtenderOptions)),
+        ("reliability.md", "failures", docs_reliability.failures()),
+        ("reliability.md", "traps", docs_reliability.traps()),
         ("security.md", "promises", docs_security.promises()),
         ("vela.md", "options", docs_hooks.options("vela")),
         ("vela.md", "plugins", docs_hooks.plugins()),

@@ -36,8 +36,12 @@ def built(
     cpus: int = 16,
     memory_mib: int = 64000,
     renamed: bool = False,
+    ready: bool = False,
 ) -> Iterator[Farm]:
-    """One machine for each number of GPUs; `renamed` ones have other names in Kubernetes than in Slurm."""
+    """One machine for each number of GPUs; `renamed` ones have other names in Kubernetes than in Slurm.
+
+    `ready` ones say so themselves, for an API server without a stand-in for kubelets.
+    """
     partition = support_daemon.fresh_name(PREFIX).replace("-", "")
     machines = [_host(partition, number, count, cpus, memory_mib) for number, count in enumerate(gpus, start=1)]
     if renamed:
@@ -49,7 +53,7 @@ def built(
     )
     try:
         for one in machines:
-            _create(kube, slurm, one)
+            _create(kube, slurm, one, ready=ready)
         slurm.command("scontrol", "create", f"PartitionName={partition}", f"Nodes={','.join(farm.slurm_nodes)}")
         support_health.await_usable(Config.resolve(os.environ), kube, farm.nodes)
         yield farm
@@ -74,12 +78,15 @@ def _host(partition: str, number: int, gpus: int, cpus: int, memory_mib: int) ->
     )
 
 
-def _create(kube: support_servers.Kubernetes, slurm: support_servers.Slurm, one: hosts.Host) -> None:
+def _create(kube: support_servers.Kubernetes, slurm: support_servers.Slurm, one: hosts.Host, *, ready: bool) -> None:
     gpus = [f"Gres=gpu:{one.gpus}", f"GresConf=Name=gpu,Count={one.gpus}"] if one.gpus else []
     size = [f"CPUs={one.cpus}", f"RealMemory={one.memory_mib}", f"Feature={one.features[0]}", f"Topology={_SWITCH}"]
     address = [f"NodeName={one.slurm_name}", "NodeAddr=127.0.0.1"]
     slurm.command("scontrol", "create", *address, *size, *gpus, "State=EXTERNAL")
-    kube.create("/api/v1/nodes", nodes.manifest(one))
+    manifest = nodes.manifest(one)
+    if ready:
+        manifest["status"]["conditions"] = [{"type": "Ready", "status": "True", "reason": "Test", "message": ""}]
+    kube.create("/api/v1/nodes", manifest)
 
 
 def _remove(kube: support_servers.Kubernetes, slurm: support_servers.Slurm, farm: Farm) -> None:

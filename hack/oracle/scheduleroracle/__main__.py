@@ -10,6 +10,7 @@ from collections.abc import Iterator, Sequence
 
 import yaml
 
+from localcluster import alone
 from localcluster.api import ApiError
 from localcluster.config import PROJECT
 from scheduleroracle import answers, bridge, clusters, objects, pods, reference, servers
@@ -97,7 +98,7 @@ def main() -> int:
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(1))
     try:
         return _run(chosen)
-    except servers.NotBuilt as lacking:
+    except alone.NotBuilt as lacking:
         print(f"make oracle: {lacking}", file=sys.stderr)
         return 2
 
