@@ -68,7 +68,7 @@ class Marking:
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
-class Unavailable:
+class OutOfService:
     """Why Slurm gives a node no jobs."""
 
     word: str
@@ -101,7 +101,7 @@ class Writes:
         return bool(self.node or self.status)
 
 
-def unavailable(node: SlurmNode | None, own_reason: str, reservation: str = "") -> Unavailable | None:
+def unavailable(node: SlurmNode | None, own_reason: str, reservation: str = "") -> OutOfService | None:
     """Why Slurm gives it no jobs, None where it does. A drain whose reason begins with `own_reason` does not count.
 
     `reservation` is the one that an administrator has made for the node.
@@ -116,10 +116,10 @@ def unavailable(node: SlurmNode | None, own_reason: str, reservation: str = "") 
     word = next((word for word in WORDS if word in node.states and counts.get(word, True)), None)
     if word is None:
         return None
-    return Unavailable(word=word, reason=reservation if word in _RESERVED else node.reason)
+    return OutOfService(word=word, reason=reservation if word in _RESERVED else node.reason)
 
 
-def writes(node: Node, state: Unavailable | None, marking: Marking, now: str, *, busy: bool = False) -> Writes:
+def writes(node: Node, state: OutOfService | None, marking: Marking, now: str, *, busy: bool = False) -> Writes:
     """What has to be written on a Kubernetes node. `now` is the time as Kubernetes writes it; a `busy` one has jobs."""
     labels, spec = _labels(node, state), _spec(node, state, marking)
     annotations = _cordon_mark(node, state, marking) | _holds(node, hold=marking.hold and busy)
@@ -132,13 +132,13 @@ def writes(node: Node, state: Unavailable | None, marking: Marking, now: str, *,
     return Writes(node=body, status={"status": {"conditions": [condition]}} if condition else {})
 
 
-def _labels(node: Node, state: Unavailable | None) -> Manifest:
+def _labels(node: Node, state: OutOfService | None) -> Manifest:
     wanted = {LABEL_STATE: state.word, LABEL_REASON: state.label or None} if state else {}
     now = node.metadata.labels
     return {key: wanted.get(key) for key in (LABEL_STATE, LABEL_REASON) if now.get(key) != wanted.get(key)}
 
 
-def _condition(node: Node, state: Unavailable | None, now: str) -> Manifest:
+def _condition(node: Node, state: OutOfService | None, now: str) -> Manifest:
     there = next((one for one in node.status.conditions if one.type == CONDITION), None)
     if state is None and (there is None or there.status == "False"):
         return {}
@@ -158,7 +158,7 @@ def _condition(node: Node, state: Unavailable | None, now: str) -> Manifest:
     }
 
 
-def _spec(node: Node, state: Unavailable | None, marking: Marking) -> Manifest:
+def _spec(node: Node, state: OutOfService | None, marking: Marking) -> Manifest:
     spec: Manifest = {}
     kept = [one for one in node.spec.taints if one.key != TAINT]
     wanted = (
@@ -174,7 +174,7 @@ def _spec(node: Node, state: Unavailable | None, marking: Marking) -> Manifest:
     return spec
 
 
-def _cordon(node: Node, state: Unavailable | None, marking: Marking) -> bool | None:
+def _cordon(node: Node, state: OutOfService | None, marking: Marking) -> bool | None:
     """Whether the node is to be cordoned, None where that is not for the bridge to say."""
     mark = node.metadata.annotations.get(ANNOTATION_CORDONED)
     if mark is not None and mark.endswith(_LIFTED):
@@ -184,7 +184,7 @@ def _cordon(node: Node, state: Unavailable | None, marking: Marking) -> bool | N
     return None if mark == state.word else True
 
 
-def _cordon_mark(node: Node, state: Unavailable | None, marking: Marking) -> Manifest:
+def _cordon_mark(node: Node, state: OutOfService | None, marking: Marking) -> Manifest:
     mark = node.metadata.annotations.get(ANNOTATION_CORDONED)
     if state is None or not state.closed or not marking.cordon:
         wanted = None

@@ -7,7 +7,7 @@ from loguru import logger
 
 from slurm_bridge import errors, ports
 from slurm_bridge.controllers.nodes import availability, views
-from slurm_bridge.controllers.nodes.availability import Unavailable, Writes
+from slurm_bridge.controllers.nodes.availability import OutOfService, Writes
 from slurm_bridge.controllers.nodes.marks import DrainReasons
 from slurm_bridge.controllers.nodes.options import NodeOptions
 from slurm_bridge.controllers.nodes.views import Views
@@ -49,7 +49,7 @@ class StateWriter:
             self._write(node, state, wanted)
         return bool(differing)
 
-    def _state(self, node: Node, seen: Views) -> tuple[Unavailable | None, bool]:
+    def _state(self, node: Node, seen: Views) -> tuple[OutOfService | None, bool]:
         """Why Slurm gives it no jobs, and whether jobs run there. A node that is not looked after has neither."""
         slurm = seen.slurm.get(node.slurm_name)
         if slurm is None or len(seen.claims[node.slurm_name]) > 1 or not views.bridged(node, self._options.managed):
@@ -57,7 +57,7 @@ class StateWriter:
         state = availability.unavailable(slurm, self._reasons.prefix, seen.reserved.get(slurm.name, ""))
         return state, not slurm.vacant
 
-    def _write(self, node: Node, state: Unavailable | None, wanted: Writes) -> None:
+    def _write(self, node: Node, state: OutOfService | None, wanted: Writes) -> None:
         """What another client has changed meanwhile is decided again when the informer has heard of it."""
         try:
             if wanted.node:
@@ -73,7 +73,7 @@ class StateWriter:
         else:
             self._written[node.metadata.name] = node.metadata.resource_version
 
-    def _tell(self, node: Node, state: Unavailable | None) -> None:
+    def _tell(self, node: Node, state: OutOfService | None) -> None:
         self._note(
             ports.Note(
                 kind="Node",

@@ -12,7 +12,7 @@ from slurm_bridge.controllers.nodes.availability import (
     LABEL_STATE,
     TAINT,
     Marking,
-    Unavailable,
+    OutOfService,
 )
 from slurm_bridge.model.meta import Condition, ObjectMeta
 from slurm_bridge.model.node import Node, NodeSpec, NodeStatus, Taint
@@ -20,7 +20,7 @@ from slurm_bridge.model.slurmnode import SlurmNode
 
 NOW = "2026-01-01T00:00:00Z"
 OURS = "slurm-bridge(c1)"
-DRAINED = Unavailable(word="DRAIN", reason="bad disk")
+DRAINED = OutOfService(word="DRAIN", reason="bad disk")
 THEIRS = Taint(key="site/own", effect="NoExecute", time_added="2025-12-31T00:00:00Z")
 
 
@@ -75,7 +75,7 @@ def _merged(before: dict[str, str], changes: dict[str, Any]) -> dict[str, str]:
     return {key: value for key, value in {**before, **changes}.items() if value is not None}
 
 
-def follow(there: Node, state: Unavailable | None, marking: Marking) -> Node:
+def follow(there: Node, state: OutOfService | None, marking: Marking) -> Node:
     """The node at rest: a second look writes nothing."""
     done = applied(there, availability.writes(there, state, marking, NOW))
     assert not availability.writes(done, state, marking, NOW)
@@ -126,7 +126,7 @@ class TestState:
 
     def test_a_hostile_reason_is_bounded_and_printable(self) -> None:
         """Any operator of Slurm writes reasons: endless ones and control characters reach neither label nor message."""
-        odd = Unavailable(word="DRAIN", reason="\x1b[31m" + "é" * 5000 + "\n")
+        odd = OutOfService(word="DRAIN", reason="\x1b[31m" + "é" * 5000 + "\n")
         assert len(odd.label) <= 63
         assert len(odd.message) < 512
         assert odd.message.isprintable()
@@ -175,7 +175,7 @@ class TestWrites:
         cordoned = follow(node(), DRAINED, marking)
         lifted = follow(node(annotations=dict(cordoned.metadata.annotations)), DRAINED, marking)
         assert not lifted.spec.unschedulable
-        assert not follow(lifted, Unavailable(word="DOWN"), marking).spec.unschedulable
+        assert not follow(lifted, OutOfService(word="DOWN"), marking).spec.unschedulable
         again = node(annotations=dict(lifted.metadata.annotations), unschedulable=True)
         freed = follow(again, None, marking)
         assert freed.spec.unschedulable
@@ -192,6 +192,6 @@ class TestWrites:
         """The condition says since when the node is unavailable."""
         marked = follow(node(), DRAINED, Marking())
         later = availability.writes(
-            marked, Unavailable(word="DRAIN", reason="worse"), Marking(), "2026-02-02T00:00:00Z"
+            marked, OutOfService(word="DRAIN", reason="worse"), Marking(), "2026-02-02T00:00:00Z"
         )
         assert later.status["status"]["conditions"][0]["lastTransitionTime"] == NOW
