@@ -36,7 +36,7 @@ def test_jobs_that_run_are_asked_for_as_soon_as_one_that_waits_is_lost(watch: Wa
     watch.pocket.control.unpause()
     watch.start()
     watch.woken.clear()
-    watch.mirror.poll()
+    watch.mirror.poll([watch.known(lost), watch.known(starts)])
     assert [watch.known(job_id).certainty for job_id in (lost, running[0])] == [Certainty.GONE, Certainty.GONE]
     assert watch.known(running[1]).phase is watch.known(starts).phase is Phase.RUNNING
     assert watch.woken.index(owner("a").key) < watch.woken.index(owner("d").key)
@@ -47,19 +47,17 @@ def test_while_nothing_is_lost_jobs_that_run_keep_their_turn(watch: Watch) -> No
     running = settled(watch, "a", "b")
     watch.pocket.control.pause()
     waits = watch.submit("c")
-    watch.mirror.poll()
     both, alone = watch.asked(f"job_id={running[0]}"), watch.asked(f"job_id={waits}$")
-    watch.mirror.poll()
+    watch.mirror.poll([watch.known(waits)])
     assert (watch.asked(f"job_id={running[0]}"), watch.asked(f"job_id={waits}$")) == (both, alone + 1)
 
 
 def test_an_order_without_an_answer_is_no_lost_job(watch: Watch) -> None:
     """It may stay away for a minute: jobs that run are not asked for each time."""
     running = settled(watch, "a", "b")
-    watch.mirror.poll()
     before = watch.asked(f"job_id={running[0]}")
     watch.table.put(maybe(77, "m", since=watch.clock.now()))
     for _ in range(3):
-        watch.mirror.poll()
+        watch.mirror.poll([watch.known(JobId(77))])
     assert watch.asked("job_id=77") == 3
     assert watch.asked(f"job_id={running[0]}") == before
