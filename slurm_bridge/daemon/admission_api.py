@@ -1,5 +1,6 @@
 """The admission webhook: connects the web server, the rules of admission and the settings."""
 
+import threading
 from collections.abc import Callable
 from typing import Final
 
@@ -22,6 +23,9 @@ from slurm_bridge.web.admission import Review, ReviewedObject
 from slurm_bridge.web.routes import Routes
 from slurm_bridge.workloads import kind_table
 
+#: Reviews at the same time: they need the processor only, and each may hold many times the memory of its body.
+AT_ONCE: Final = 4
+
 #: Letters of a name in the log: any client that reaches the port may send one.
 _SHOWN: Final = 300
 
@@ -36,6 +40,7 @@ class AdmissionReviewer:
         self, settings: Settings, config: Config, labels: NamespaceLabels, metrics: Instruments, clock: ports.Clock
     ) -> None:
         self._labels, self._metrics, self._clock = labels, metrics, clock
+        self._turns = threading.BoundedSemaphore(AT_ONCE)
         self.configure(settings, config)
 
     def configure(self, settings: Settings, config: Config) -> None:
@@ -52,7 +57,8 @@ class AdmissionReviewer:
         def answered(body: bytes) -> ReviewedObject:
             began = self._clock.now()
             try:
-                request, answer = gate.answer(body, webhook, self._rules)
+                with self._turns:
+                    request, answer = gate.answer(body, webhook, self._rules)
             except review.NotAReview as problem:
                 raise admission.UnanswerableReview(str(problem)) from problem
             found = _reviewed(request, answer)

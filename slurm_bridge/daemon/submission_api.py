@@ -14,12 +14,12 @@ from slurm_bridge.admission import drafts
 from slurm_bridge.daemon import configuration
 from slurm_bridge.informers.source import PodSource
 from slurm_bridge.kube import manifests
+from slurm_bridge.model import texts
 from slurm_bridge.model.pod import Pod
-from slurm_bridge.model.verdict import Reject
 from slurm_bridge.overlays.metered import MeteredCallers
 from slurm_bridge.settings.model import Settings
 from slurm_bridge.telemetry.metrics import Metrics
-from slurm_bridge.translate import translator
+from slurm_bridge.translate import annotations, translator
 from slurm_bridge.translate.rules import Rules
 from slurm_bridge.web import admission, buffer, server, tls
 from slurm_bridge.web.routes import Routes, bounded
@@ -45,6 +45,7 @@ def opened(settings: Settings, pages: Routes) -> server.HttpServer:
             most_body=max([admission.MOST_BYTES, *most]),
             connections=admission.CONNECTIONS,
             idle=admission.KEPT_SECONDS,
+            large=admission.MOST_LARGE,
         )
     return server.HttpServer(given.host, given.port, pages, bounds=bounds, files=_files(settings))
 
@@ -114,5 +115,4 @@ class Judge:
         workload = drafts.workload_of(pod, self._options)
         if isinstance(workload, str):
             return workload
-        found = translator.translate(workload, self._rules())
-        return found.message if isinstance(found, Reject) else ""
+        return texts.bounded(annotations.together(translator.problems(workload, self._rules())))

@@ -5,7 +5,7 @@ they count beside every init container that follows them and beside all others. 
 the containers, and the overhead is added. A limit counts where the request is missing.
 """
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from fractions import Fraction
 from types import MappingProxyType
 
@@ -34,6 +34,12 @@ def requests_of(pod: Pod) -> Mapping[str, Fraction]:
         _known.clear()
     _known[id(pod)] = (pod, made)
     return made
+
+
+def forget(pods: Iterable[Pod]) -> None:
+    """Drop pods that are looked at once: they may be as large as a request, and 4096 of them would stay."""
+    for pod in pods:
+        _known.pop(id(pod), None)
 
 
 def limits_of(pod: Pod) -> Mapping[str, Fraction]:

@@ -13,7 +13,7 @@ from slurm_bridge.model.features import FeatureDemand
 from slurm_bridge.model.job import Gres, JobRequest, Memory
 from slurm_bridge.model.verdict import Reject
 from slurm_bridge.model.workload import Workload
-from slurm_bridge.translate import annotations, claims, demands, gres, members, shapes, sizes
+from slurm_bridge.translate import annotations, claims, demands, gres, members, resources, shapes, sizes
 from slurm_bridge.translate.annotations import ParsedAnnotation
 from slurm_bridge.translate.claims import ClaimedValue
 from slurm_bridge.translate.members import EqualPods
@@ -82,11 +82,15 @@ def translate(workload: Workload, rules: Rules) -> Translated | Reject:
 
 
 def problems(workload: Workload, rules: Rules) -> tuple[str, ...]:
-    """Everything for which `translate` rejects the workload, one sentence each; empty where it does not."""
+    """Everything for which `translate` rejects the workload, one sentence each; empty where it does not.
+
+    For pods that are not scheduled afterwards: nothing of them is kept.
+    """
     absurd = sizes.problem(workload.pods)
     if absurd:
         return (absurd,)
     _, _, wrong_words, wrong_amounts = _examined(workload, rules)
+    resources.forget(workload.pods)
     return (*wrong_words, *wrong_amounts)
 
 

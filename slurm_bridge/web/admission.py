@@ -23,6 +23,8 @@ VALIDATE: Final = "/admission/validate"
 
 #: As much as the API server itself accepts of an object.
 MOST_BYTES: Final = 3 << 20
+#: Bodies of more than `server.SMALL` bytes at the same time, which hardly any review has.
+MOST_LARGE: Final = 8
 #: An idle connection is kept this long: the API server closes its own after 90 s, and must be the first to close one.
 KEPT_SECONDS: Final = 120.0
 #: Connections, so many of one API server too: it opens one for each request that it makes at the same time.

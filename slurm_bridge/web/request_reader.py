@@ -43,6 +43,12 @@ class Head:
     headers: Mapping[str, str] = dataclasses.field(repr=False)
 
     @property
+    def length(self) -> int:
+        """The number of bytes that the body is announced to have; 0 where this is not a number."""
+        said = self.headers.get("content-length", "0")
+        return int(said) if _LENGTH.fullmatch(said) else 0
+
+    @property
     def kept(self) -> bool:
         """Whether the client wants to keep the connection."""
         said = self.headers.get("connection", "").lower()
@@ -79,10 +85,9 @@ class RequestReader:
         """Read the body. A body that announces more than `most` bytes is refused unread."""
         if "transfer-encoding" in head.headers:
             raise RequestRefused(http.HTTPStatus.LENGTH_REQUIRED, "send the body with a Content-Length, not in chunks")
-        said = head.headers.get("content-length", "0")
-        if not _LENGTH.fullmatch(said):
+        if not _LENGTH.fullmatch(head.headers.get("content-length", "0")):
             raise RequestRefused(http.HTTPStatus.BAD_REQUEST, "Content-Length has to be a number")
-        length = int(said)
+        length = head.length
         if length > most:
             words = f"a body of {length} bytes is too large; allowed are {most}"
             raise RequestRefused(http.HTTPStatus.REQUEST_ENTITY_TOO_LARGE, words)

@@ -23,6 +23,9 @@ from slurm_bridge.web.connections import Connections
 from slurm_bridge.web.replies import Reply
 from slurm_bridge.web.routes import Request, Routes, RouteTable
 
+#: A body of so many bytes is small, and never waits for others.
+SMALL: Final = 64 << 10
+
 #: The longest time until an idle server notices a stop.
 _LOOK: Final = 0.2
 _FULL: Final = b"HTTP/1.1 503 Service Unavailable\r\nRetry-After: 1\r\nContent-Length: 0\r\nConnection: close\r\n\r\n"
@@ -34,7 +37,7 @@ class Bounds:
 
     `seconds`: for a whole request, and again for its answer. `most_bytes`: of a head. `idle`: how long a connection is
     kept for the next request; with 0 each carries one. `of_one_client`: connections per client address, None: no own
-    bound.
+    bound. `large`: how many requests with a body above SMALL are in memory at once; others wait within their time.
     """
 
     seconds: float = 5.0
@@ -43,6 +46,7 @@ class Bounds:
     connections: int = 32
     of_one_client: int | None = None
     idle: float = 0.0
+    large: int | None = None
 
 
 class HttpServer:
@@ -90,6 +94,7 @@ class _Server(socketserver.ThreadingTCPServer):
         self.bounds = bounds
         self.certificate = certificate
         self.closing = threading.Event()
+        self.large = threading.BoundedSemaphore(bounds.large or bounds.connections)
         self.connections = Connections(bounds.connections, bounds.of_one_client or bounds.connections)
         self.address_family = socket.AF_INET6 if ":" in address[0] else socket.AF_INET
         super().__init__(address, _Conversation)
@@ -161,10 +166,15 @@ class _Conversation(socketserver.BaseRequestHandler):
 
     def _one(self, line: request_reader.RequestReader) -> bool:
         """Read and answer one request; returns whether the connection is kept."""
+        with contextlib.ExitStack() as held:
+            return self._within(line, held)
+
+    def _within(self, line: request_reader.RequestReader, held: contextlib.ExitStack) -> bool:
         bounds, head = self.server.bounds, None
         until = time.monotonic() + bounds.seconds
         try:
             head = line.head(until=until, most=bounds.most_bytes)
+            self._take_room(head, until, held)
             body = line.body(head, until=until, most=bounds.most_body)
         except request_reader.RequestRefused as refusal:
             self._send(line, head, Reply.text(f"{refusal}\n", refusal.status), kept=False)
@@ -187,6 +197,14 @@ class _Conversation(socketserver.BaseRequestHandler):
         )
         self._send(line, head, self._answer(request), kept=kept)
         return kept
+
+    def _take_room(self, head: request_reader.Head, until: float, held: contextlib.ExitStack) -> None:
+        """A place for a large body, until it is answered: clients that send many at once do not fill the memory."""
+        if head.length <= SMALL or head.length > self.server.bounds.most_body:
+            return
+        if not self.server.large.acquire(timeout=max(0.0, until - time.monotonic())):
+            raise request_reader.RequestRefused(http.HTTPStatus.SERVICE_UNAVAILABLE, "too many large requests at once")
+        held.callback(self.server.large.release)
 
     def _answer(self, request: Request) -> Reply:
         try:

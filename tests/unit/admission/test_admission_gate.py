@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 from slurm_bridge.admission import gate, review
 from slurm_bridge.admission.gate import Webhook
 from slurm_bridge.model import names
+from slurm_bridge.translate import resources
 from tests.bad_manifests import job, pod
 from tests.unit.admission.reviews import ASKED, MANAGED, OURS, RULES, Json, body
 
@@ -143,6 +144,15 @@ def test_hostile_bodies_get_an_answer_or_none(given: bytes) -> None:
             gate.answer(given, webhook, RULES)
         except review.NotAReview:
             continue
+
+
+@pytest.mark.security("fairness")
+def test_nothing_of_a_reviewed_pod_is_kept() -> None:
+    """The memory of the webhook does not grow with the objects that it reviews."""
+    before = len(resources._known)
+    for number in range(3):
+        assert answered(body(pod(f"web-{number}", OURS)))["allowed"]
+    assert len(resources._known) == before
 
 
 @pytest.mark.security("input")

@@ -1,5 +1,6 @@
 """What a server reads from a connection: bodies within bounds, several requests, nothing ambiguous."""
 
+import concurrent.futures
 import contextlib
 import http.client
 import socket
@@ -9,8 +10,8 @@ from collections.abc import Callable, Iterator
 import pytest
 
 from slurm_bridge.web.replies import Reply
-from slurm_bridge.web.routes import Request
-from slurm_bridge.web.server import Bounds, HttpServer
+from slurm_bridge.web.routes import Request, Route
+from slurm_bridge.web.server import SMALL, Bounds, HttpServer
 
 WAIT = 10.0
 BOUNDS = Bounds(seconds=WAIT, most_bytes=1000, most_body=5000, connections=2, idle=WAIT)
@@ -24,9 +25,9 @@ def echo(request: Request) -> Reply:
 
 
 @contextlib.contextmanager
-def echoing(bounds: Bounds) -> Iterator[int]:
+def echoing(bounds: Bounds, route: Route = echo) -> Iterator[int]:
     """The port of a server that echoes."""
-    server, stop = HttpServer("127.0.0.1", 0, {("POST", "/echo"): echo}, bounds=bounds), threading.Event()
+    server, stop = HttpServer("127.0.0.1", 0, {("POST", "/echo"): route}, bounds=bounds), threading.Event()
     running = threading.Thread(target=server.run, args=(stop,))
     running.start()
     yield server.port
@@ -72,6 +73,28 @@ def test_a_body_that_is_too_large_is_refused_unread(port: int) -> None:
     answer = talk(port, post(b"x" * 5001))
     assert answer.startswith(b"HTTP/1.1 413 ")
     assert b"a body of 5001 bytes is too large; allowed are 5000" in answer
+
+
+@pytest.mark.security("fairness")
+def test_large_bodies_wait_for_each_other_and_small_ones_do_not() -> None:
+    """Clients that send many large requests at once cannot fill the memory of a server that bounds these."""
+    large, inside, going = b"x" * (SMALL + 1), threading.Event(), threading.Event()
+
+    def slow(request: Request) -> Reply:
+        if len(request.body) > SMALL:
+            inside.set()
+            assert going.wait(WAIT)
+        return Reply.json({"length": len(request.body)})
+
+    bounds = Bounds(seconds=0.3, most_body=len(large), connections=3, large=1)
+    with echoing(bounds, slow) as number, concurrent.futures.ThreadPoolExecutor() as pool:
+        first = pool.submit(talk, number, post(large))
+        assert inside.wait(WAIT)
+        assert b'"length": 5' in talk(number, post(b"small"))
+        assert b"503 Service Unavailable" in talk(number, post(b"x", length=len(large)), end=False)
+        going.set()
+        assert b"200 OK" in first.result(WAIT)
+        assert b"200 OK" in talk(number, post(large))
 
 
 def test_a_body_that_never_ends_is_left() -> None:
