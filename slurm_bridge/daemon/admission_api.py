@@ -1,7 +1,7 @@
 """The admission webhook: connects the web server, the rules of admission and the settings."""
 
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Final
 
 from slurm_bridge import ports
@@ -14,6 +14,7 @@ from slurm_bridge.daemon import configuration
 from slurm_bridge.daemon.namespace_labels import NamespaceLabels
 from slurm_bridge.model import selectors, texts
 from slurm_bridge.model.features import Feature
+from slurm_bridge.model.node import Taint
 from slurm_bridge.scheduler.context import Config
 from slurm_bridge.settings.admission import SYSTEM_NAMESPACES
 from slurm_bridge.settings.model import Settings
@@ -82,6 +83,7 @@ def rules(settings: Settings, config: Config, managed_: Callable[[str], bool]) -
         strict=settings.unhonoured == "wait",
         accounts=given.accounts,
         controllers=given.controllers,
+        toleration=_toleration(settings.nodes.managed_taint),
         lenient=given.on_error == "allow",
     )
 
@@ -98,6 +100,15 @@ def policy_rules(settings: Settings, honoured: frozenset[Feature]) -> PolicyRule
         strict=settings.unhonoured == "wait",
         environment=settings.defaults.environment,
     )
+
+
+def _toleration(written: str | None) -> Mapping[str, str] | None:
+    """Of the taint of managed nodes, where there is one."""
+    if written is None:
+        return None
+    taint = Taint.parse(written)
+    means = {"operator": "Equal", "value": taint.value} if taint.value else {"operator": "Exists"}
+    return {"key": taint.key, **means, "effect": taint.effect}
 
 
 def managed(settings: Settings, labels: NamespaceLabels) -> Callable[[str], bool]:

@@ -251,3 +251,19 @@ def test_each_key_of_admission_is_looked_at() -> None:
     assert (found.lenient, found.strict, found.scheduler_names) == (True, False, ("ours",))
     assert (found.trusts("restorer"), found.trusts("other"), found.controls("maker")) == (True, False, True)
     assert (found.managed("team"), found.translation) == (True, config.rules)
+
+
+@pytest.mark.parametrize(
+    ("taint", "toleration"),
+    [
+        (None, None),
+        ("a/b=c:NoExecute", {"key": "a/b", "operator": "Equal", "value": "c", "effect": "NoExecute"}),
+        ("a/b:NoSchedule", {"key": "a/b", "operator": "Exists", "effect": "NoSchedule"}),
+    ],
+)
+def test_t13_pods_tolerate_the_taint_of_managed_nodes(taint: str | None, toleration: object) -> None:
+    """Those that the webhook reviews."""
+    given = settings(nodes={"managed_taint": taint})
+    config = configuration.changeable(given, ChainServices(clock=VirtualClock(), threads=False))
+    assert admission_api.rules(given, config, lambda _: False).toleration == toleration
+    config.chain.close()
