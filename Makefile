@@ -6,7 +6,7 @@ BIN    := $(VENV)/bin
 READY  := $(VENV)/ready
 
 .DEFAULT_GOAL := help
-.PHONY: help run test thorough simulate storms fuzz coverage check cluster-up cluster-down cluster-status cluster-test contract e2e chaos soak oracle bench bench-hooks docs lock clean
+.PHONY: help run test thorough simulate storms fuzz coverage check cluster-up cluster-down cluster-status cluster-test contract e2e nodes chaos soak oracle bench bench-hooks docs lock clean
 
 # How many seeded runs `make simulate` takes, and what `make chaos`, `make bench` and `make bench-hooks` are told
 # (CHAOS=--short).
@@ -33,7 +33,7 @@ SUITE := $(BIN)/python hack/suite.py
 export PYTHONDONTWRITEBYTECODE :=
 
 # Never beside others: two apply manifests as they are, for one scheduler name in one namespace, one measures how fast.
-ALONE := tests/e2e/test_deployed.py tests/e2e/test_examples.py tests/e2e/test_hostile_namespace.py
+ALONE := tests/e2e/test_deployed.py tests/e2e/test_examples.py tests/e2e/test_hostile_namespace.py tests/e2e/test_node_controller.py
 
 help: ## list the targets
 	@grep -E '^[a-z0-9-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 16
@@ -125,6 +125,11 @@ e2e: $(READY) ## pods and groups through both real servers at once
 	@echo "make e2e: real objects of real controllers, allocated by the real Slurm, on the local cluster"
 	@$(SUITE) e2e --run "-n 3 --dist loadfile -m 'not disruptive' tests/e2e $(ALONE:%=--ignore=%)" \
 		--run "$(ALONE)" --run "-m disruptive tests/e2e"
+
+nodes: MINUTES = 10
+nodes: $(READY) ## administrators of both sides work at random on 200 nodes, for MINUTES=
+	@echo "make nodes: nodes are added, cordoned, drained, renamed and deleted on both sides, and both have to agree"
+	@$(BIN)/pytest -q tests/e2e/test_node_controller.py --node-minutes $(MINUTES) --node-count 200
 
 chaos: $(READY) ## kill the daemon and the servers while pods are scheduled (CHAOS=--short)
 	@echo "make chaos: kill -9 of the daemon, of slurmctld, slurmrestd and the apiserver, on the local cluster"

@@ -196,6 +196,7 @@ class Daemon:
                 nodes=self._all_nodes,
                 note=made.reporter.note,
                 count=self.metrics.node_action,
+                changed=made.core.on_slurm_nodes,
             )
             self._nodes = NodeController(configuration.nodes(self.settings), nodes)
             self._kubernetes_nodes = self._feeds.join(made.core, names, pods, self._nodes.woken)

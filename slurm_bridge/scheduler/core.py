@@ -4,6 +4,7 @@ Threads call the steps in production; a simulation calls them one after the othe
 """
 
 import functools
+import math
 from collections.abc import Callable
 
 from loguru import logger
@@ -317,6 +318,10 @@ class Core:
         """Ask Slurm what is due."""
         self.context.mirror.step()
         self.facts_step()
+
+    def on_slurm_nodes(self) -> None:
+        """Slurm has more nodes or fewer: they are read in the next step."""
+        self.context.facts_due = -math.inf
 
     def facts_step(self) -> None:
         """Ask Slurm for its nodes and partitions, when they are due or a workload needs them."""

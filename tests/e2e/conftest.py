@@ -15,6 +15,12 @@ from tests.e2e.support_fixtures import foreign, kube, open_world, slurm, tended,
 __all__ = ["foreign", "kube", "open_world", "slurm", "tended", "work"]
 
 
+def pytest_addoption(parser: pytest.Parser) -> None:
+    """How long administrators work at random on nodes, and on how many."""
+    parser.addoption("--node-minutes", type=float, default=0.1, help="minutes of random administrators of nodes")
+    parser.addoption("--node-count", type=int, default=8, help="nodes of the random administrators")
+
+
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
     """Servers that had to be started again are shown, whether or not anything failed of it."""
     if story := support_health.told(Config.resolve(os.environ)):

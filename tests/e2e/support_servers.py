@@ -235,6 +235,13 @@ class Slurm:
         """Whatever one daemon asked for and is not over."""
         return [one for one in self.jobs() if one.owner.get("cluster") == cluster_id and one.alive]
 
+    def nodes(self) -> list[Json]:
+        """Every node as slurmrestd shows it."""
+        answer = self._door.ask("GET", f"/slurm/{_VERSION}/nodes/")
+        if answer.verdict != (200, []) or "nodes" not in answer.json:
+            raise ValueError(f"no list of nodes: {answer.verdict}")
+        return list(answer.json["nodes"])
+
     def submit(self, job: Mapping[str, Any]) -> int:
         """Ask for a job, past every daemon."""
         answer = self._door.ask("POST", f"/slurm/{_VERSION}/job/submit", {"job": dict(job)})

@@ -58,6 +58,8 @@ class NodePorts:
     nodes: Callable[[], Sequence[Node]]
     note: Callable[[ports.Note], None]
     count: Callable[[str, str, int], None] = lambda _verb, _outcome, _nodes: None
+    #: Called when Slurm has more nodes or fewer.
+    changed: Callable[[], None] = lambda: None
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
@@ -190,6 +192,8 @@ class NodeController:
         if isinstance(outcome, Done):
             for name in call.names:
                 self._memory.pop(name, None)
+            if call.verb in _CONFIRMED:
+                self._given.changed()
             return
         refused = isinstance(outcome, Refused) and outcome.why not in (Refusal.BUSY, Refusal.UNKNOWN_NODE)
         for name in call.names:

@@ -1,0 +1,122 @@
+"""The node controller between the real servers: nodes come, change, are cordoned and go, in Slurm as in Kubernetes.
+
+`make nodes` lets administrators of both sides work at random for ten minutes on 200 nodes.
+"""
+
+import secrets
+from collections.abc import Iterator
+
+import pytest
+
+from slurm_bridge.model import names
+from tests import wait
+from tests.e2e import support_nodes, support_servers, support_world
+from tests.e2e.support_fixtures import OpenWorld
+from tests.e2e.support_nodes import Machines, NodeObserver, RandomAdmins
+from tests.e2e.support_world import World
+
+pytestmark = [pytest.mark.real, pytest.mark.timeout(1200)]
+
+#: The chosen partition, and room for one pod on a node.
+PARTITION = {names.JOB_PREFIX + "partition": support_nodes.PARTITION}
+
+
+@pytest.fixture(scope="module")
+def machines(kube: support_servers.Kubernetes, slurm: support_servers.Slurm) -> Iterator[Machines]:
+    with support_nodes.machines(kube, slurm) as made:
+        yield made
+
+
+@pytest.fixture(scope="module")
+def world(open_world: OpenWorld, machines: Machines) -> World:
+    """A daemon with the node controller, in a cluster where it has its rights."""
+    assert machines.word
+    return open_world("nodes", nodes={"enabled": True, "poll_seconds": 1.0, "reserved_memory": "1000Mi"})
+
+
+def prefix(world: World) -> str:
+    return f"slurm-bridge({world.daemon.cluster_id}): "
+
+
+def test_t45_labelled_nodes_are_in_slurm_and_run_pods(world: World, machines: Machines) -> None:
+    """With CPUs, memory and GPUs, in the partition of the annotation; a pod that asks for that partition runs there."""
+    machines.add(1, 2)
+    machines.add(3, gpus=2)
+    machines.until(lambda: len(machines.mine()) == 3 and not pending(machines), "three nodes in Slurm")
+    found = machines.mine()
+    for name, node in found.items():
+        assert (node["cpus"], node["real_memory"]) == (4, 7000), name
+        assert node["partitions"] == [support_nodes.PARTITION]
+        assert {"EXTERNAL", "DYNAMIC_NORM", "IDLE"} <= set(node["state"])
+    assert found[machines.name(3)]["gres"] == "gpu:2"
+    pod = support_world.pod("on-new", world.daemon.scheduler, annotations={**PARTITION, **support_world.FOREVER})
+    world.create(pod)
+    world.await_pod("on-new", "a new node", support_world.is_bound)
+
+
+def pending(machines: Machines) -> list[str]:
+    """Nodes whose record is not written yet."""
+    return [name for name, node in machines.mine().items() if not node["comment"].startswith("slurm-bridge/1")]
+
+
+def test_t51_a_cordon_drains_and_an_administrators_drain_stays(world: World, machines: Machines) -> None:
+    """The bridge's drain ends with the cordon; one with another reason does not."""
+    one, two = machines.name(1), machines.name(2)
+    machines.order("DRAIN", two, reason="badfan")
+    for number in (1, 2):
+        machines.cordon(number)
+    machines.until(lambda: machines.drained(one) == f"{prefix(world)}cordoned in Kubernetes", "the drain")
+    assert machines.drained(two) == "badfan"
+    for number in (1, 2):
+        machines.cordon(number, wanted=False)
+    machines.until(lambda: machines.drained(one) is None, "the end of the drain")
+    assert machines.drained(two) == "badfan"
+    machines.order("RESUME", two)
+
+
+def test_t48_a_node_with_a_pod_is_deleted_when_the_pod_has_ended(world: World, machines: Machines) -> None:
+    """Without its label it is drained at once; the pod and its job run on until the pod is deleted."""
+    pod = world.pod("on-new")
+    assert pod is not None
+    name = pod["spec"]["nodeName"]
+    number = int(name.rpartition("-")[2])
+    machines.label(number, names.LABEL_EXTERNAL_NODE, None)
+    machines.until(lambda: machines.drained(name) == f"{prefix(world)}no longer registered in Kubernetes", "the drain")
+    assert world.placeholder(pod["metadata"]["uid"]) is not None
+    world.delete("on-new")
+    machines.until(lambda: name not in machines.mine(), "the end of the node")
+
+
+def test_t52_deleted_nodes_are_deleted_in_slurm(world: World, machines: Machines) -> None:
+    """All of them, and no other: those of slurm.conf are as they were."""
+    observer = NodeObserver(machines)
+    for name in machines.of_kubernetes():
+        machines.kube.delete(f"{support_nodes.NODES}/{name}")
+    machines.until(lambda: not machines.mine(), "the end of all nodes")
+    observer.look({})
+    assert world.daemon.alive
+
+
+def test_random_administrators_of_both_sides(world: World, machines: Machines, request: pytest.FixtureRequest) -> None:
+    """They cordon, drain, undrain, delete, rename and add: no decision of theirs is undone, and both sides agree."""
+    minutes, count = request.config.getoption("--node-minutes"), request.config.getoption("--node-count")
+    seed = secrets.randbelow(10**6)
+    observer, admins = NodeObserver(machines), RandomAdmins(machines, seed, count)
+    machines.add(*range(count))
+    over = support_nodes.passed(60 * minutes)
+    while not over():
+        for _ in range(max(1, count // 20)):
+            admins.act()
+        observer.look(admins.decided)
+    left: list[list[str]] = [[]]
+
+    def agreed() -> bool:
+        observer.look(admins.decided)
+        left[0] = observer.disagreements()
+        return not left[0]
+
+    try:
+        wait.until(agreed, "agreement of both sides", 90 + count / 2, every=0.5)
+    except AssertionError as error:
+        last = "\n".join((*left[0][:20], *admins.journal[-60:], world.daemon.last_words(30)))
+        raise AssertionError(f"seed {seed}: {error}\n{last}") from error
