@@ -191,6 +191,7 @@ def nodes(settings: Settings) -> NodeOptions:
         drain=given.drain,
         register=given.register_external,
         poll_seconds=given.poll_seconds,
+        settle_seconds=given.settle_seconds,
         threads_per_core=given.threads_per_core,
         reserved_cpus=quantity.parse(given.reserved_cpus),
         reserved_memory=quantity.parse(given.reserved_memory),

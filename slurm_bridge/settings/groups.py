@@ -307,6 +307,9 @@ class NodesSettings(SettingsGroup):
 Slurm when they lose the label or are deleted."""
     poll_seconds: Seconds = 5.0
     """The time between two reads of Slurm's nodes while nothing changes in Kubernetes."""
+    settle_seconds: Annotated[float, Field(ge=0)] = 30.0
+    """How long other resources of a registered node have to last before it is drained, to be added again with them. \
+Devices vanish for a while when their plugin restarts."""
     threads_per_core: Annotated[int, Field(ge=1, le=8)] = 1
     """How many of a node's CPUs are threads of one core. Kubernetes does not tell it."""
     reserved_cpus: kinds.Reserve = "0"

@@ -17,7 +17,7 @@ __all__ = ["foreign", "kube", "open_world", "slurm", "tended", "work"]
 
 def pytest_addoption(parser: pytest.Parser) -> None:
     """How long administrators work at random on nodes, and on how many."""
-    parser.addoption("--node-minutes", type=float, default=0.1, help="minutes of random administrators of nodes")
+    parser.addoption("--node-minutes", type=float, default=0.07, help="minutes of random administrators of nodes")
     parser.addoption("--node-count", type=int, default=8, help="nodes of the random administrators")
 
 

@@ -38,8 +38,10 @@ REFUSED_SECONDS: Final = 60.0
 LOST_SECONDS: Final = 30.0
 #: The pause until the next pass when this one has changed something.
 SOON_SECONDS: Final = 0.5
-#: A reading takes at most this part of the time: passes are this many times as far apart as a reading takes.
+#: A reading takes at most this part of the time: passes are this many times as far apart as a reading takes, up to a
+#: minute.
 SHARE: Final = 30
+LONGEST_SECONDS: Final = 60.0
 #: Up to so many nodes are looked up one by one, where it has to be certain that they are gone.
 FEW: Final = 20
 
@@ -64,11 +66,15 @@ class NodePorts:
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
 class _Memory:
-    """What is remembered of one node of Slurm: what its Kubernetes node was told last, and until when it rests."""
+    """What is remembered of one node of Slurm: what its Kubernetes node was told last, and until when it rests.
+
+    `changed` is the moment at which its resources were first seen to be other ones.
+    """
 
     told: str = ""
     until: float = -math.inf
     alone: bool = False
+    changed: float | None = None
 
 
 class NodeController:
@@ -81,6 +87,7 @@ class NodeController:
         self._memory: dict[str, _Memory] = {}
         self._woken = threading.Event()
         self._next = self._earliest = -math.inf
+        self._reading_seconds = 0.0
         self._partitions: Mapping[str, frozenset[str]] = {}
         self._reservations: tuple[Reservation, ...] = ()
 
@@ -98,14 +105,13 @@ class NodeController:
     def step(self) -> None:
         """One pass; a server that does not answer is asked again later."""
         self._woken.clear()
-        begun = self._given.clock.now()
         try:
             acted = self._pass()
         except errors.BridgeError as problem:
             logger.warning("nodes are not kept in step, next try in {} s: {}", self._options.poll_seconds, problem)
             acted = False
         now = self._given.clock.now()
-        self._earliest = now + min(SHARE * (now - begun), self._options.poll_seconds)
+        self._earliest = now + min(SHARE * self._reading_seconds, LONGEST_SECONDS)
         self._next = max(self._earliest, now + (SOON_SECONDS if acted else self._options.poll_seconds))
 
     def _pass(self) -> bool:
@@ -131,7 +137,9 @@ class NodeController:
                     logger.info("taints of node {} are not changed yet: {}", node.metadata.name, problem)
 
     def _seen(self, *, fresh: bool) -> Views:
+        begun = self._given.clock.now()
         listing = self._given.slurm.node_listing(None if fresh else self._listing)
+        self._reading_seconds = self._given.clock.now() - begun
         nodes = self._given.nodes()
         if listing is not self._listing:
             self._partitions = {one.name: one.node_sets for one in self._given.slurm.partitions()}
@@ -145,9 +153,12 @@ class NodeController:
         now, steps, kept = self._given.clock.now(), dict[str, Step](), dict[str, _Memory]()
         for one in facts.of_all(seen, self._options):
             action, memory = decide(one, self._reasons), self._memory.get(one.name, _Memory())
+            since = (now if memory.changed is None else memory.changed) if one.changed else None
+            memory = dataclasses.replace(memory, changed=since) if since != memory.changed else memory
+            settled = since is None or now >= since + self._options.settle_seconds
             if action.verb is Verb.TELL:
                 memory = self._tell(one, action, memory)
-            elif action.verb not in _IDLE and now >= memory.until:
+            elif action.verb not in _IDLE and now >= memory.until and settled:
                 steps[one.name] = Step(facts=one, action=action, alone=memory.alone)
             if action.verb is not Verb.NOTHING:
                 kept[one.name] = memory
@@ -180,18 +191,15 @@ class NodeController:
 
     def _carry_out(self, call: NodeCall, steps: Mapping[str, Step]) -> None:
         outcome = call.send()
-        ended = (
-            "ok"
-            if isinstance(outcome, Done)
-            else outcome.why.name.lower()
-            if isinstance(outcome, Refused)
-            else "unknown"
-        )
+        ended = "ok" if isinstance(outcome, Done) else "unknown"
+        if isinstance(outcome, Refused):
+            ended = outcome.why.name.lower()
         self._given.count(call.verb.value, ended, len(call.names))
         logger.info("{} of {} nodes of Slurm: {}", call.verb.value, len(call.names), ended)
         if isinstance(outcome, Done):
             for name in call.names:
-                self._memory.pop(name, None)
+                # What was refused before is over; how long its resources have been other ones is not.
+                self._memory[name] = _Memory(changed=self._memory.get(name, _Memory()).changed)
             if call.verb in _CONFIRMED:
                 self._given.changed()
             return

@@ -25,6 +25,7 @@ class NodeOptions:
     drain: bool = True
     register: bool = True
     poll_seconds: float = 5.0
+    settle_seconds: float = 30.0
     threads_per_core: int = 1
     reserved_cpus: Fraction = Fraction(0)
     reserved_memory: Fraction = Fraction(0)

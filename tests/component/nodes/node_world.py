@@ -81,7 +81,9 @@ class NodeWorld:
         given = NodePorts(
             cluster=self.cluster, slurm=self.port, clock=self.clock, nodes=self.seen, note=self.notes.append
         )
-        self.controller = NodeController(NodeOptions(**{"cluster_id": CLUSTER_ID, **self._given}), given)
+        self.controller = NodeController(
+            NodeOptions(**{"cluster_id": CLUSTER_ID, "settle_seconds": 0.0, **self._given}), given
+        )
 
     # -- Kubernetes
 

@@ -80,6 +80,20 @@ def test_t46_other_resources_are_drained_deleted_and_added_once(world: NodeWorld
     assert len([order for order in world.orders() if order.endswith("/new/node")]) == 1
 
 
+def test_devices_that_vanish_for_a_moment_change_nothing(world: NodeWorld) -> None:
+    """Kubelets report none while the plugin of the devices restarts; what lasts is taken over."""
+    world.restart(gres={"nvidia.com/gpu": "gpu"}, settle_seconds=30.0)
+    registered(world, "w1", **{"nvidia.com/gpu": "4"})
+    world.resize("w1", **{"nvidia.com/gpu": "0"})
+    world.settle(20)
+    world.resize("w1", **{"nvidia.com/gpu": "4"})
+    world.settle(60)
+    assert world.orders() == []
+    world.resize("w1", **{"nvidia.com/gpu": "0"})
+    world.settle(31)
+    assert world.node("w1").gres == ()
+
+
 def test_t49_features_and_topology_change_in_place(world: NodeWorld) -> None:
     """One call; features that an administrator gave to the node stay."""
     world.restart(feature_labels=("pool",))
