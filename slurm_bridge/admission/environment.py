@@ -53,7 +53,8 @@ VARIABLES: Final[tuple[Variable, ...]] = (
     Variable(name="MASTER_PORT", source="29500", note="the port that torch uses by default", fixed=True, torch=True),
     Variable(name="RANK", source=names.ANNOTATION_RANK, note="as SLURM_PROCID", torch=True),
     Variable(name="WORLD_SIZE", source=names.ANNOTATION_TASK_COUNT, note="as SLURM_NTASKS", torch=True),
-    Variable(name="LOCAL_RANK", source=names.ANNOTATION_LOCAL_RANK, note="as SLURM_LOCALID", torch=True),
+    # Programs choose a device by it, and a container sees its own devices only.
+    Variable(name="LOCAL_RANK", source="0", note="a container sees its own devices only", fixed=True, torch=True),
 )
 
 
