@@ -126,8 +126,8 @@ class Generator:
         when = self.dice.choice(("DoNotSchedule", "ScheduleAnyway"))
         spread = {"maxSkew": 1, "topologyKey": "zone", "whenUnsatisfiable": when, "labelSelector": {}}
         port = {"containerPort": 80, "hostPort": self.dice.choice((0, 80))}
-        # The API server adds two tolerations of its own.
-        count = self.dice.choice((98, 101))
+        # The API server adds two tolerations, and a policy one.
+        count = self.dice.choice((97, 101))
         amounts = {"cpu": self.dice.choice(("1", "70000")), "memory": "64Mi"}
         container = {"name": "c", "image": "busybox"}
         choices: list[Json] = [

@@ -3,6 +3,7 @@
     slurm-bridge-pods         refuses pods of the bridge for their annotations, marks, node, sizes, requirements, resize
     slurm-bridge-owners       refuses objects that make or group such pods, for the same reasons
     slurm-bridge-environment  adds Slurm's environment to the containers of pods that ask for it
+    slurm-bridge-toleration   adds the toleration of the taint of managed nodes, where one is configured
     slurm-bridge-managed      gives pods of managed namespaces the bridge's scheduler, and removes their node
 
 A refusal has all problems of an object at once.
@@ -22,6 +23,7 @@ from slurm_bridge.admission.rules import MIRROR
 from slurm_bridge.hooks import honoured_demands
 from slurm_bridge.model import names
 from slurm_bridge.model.features import Feature
+from slurm_bridge.model.node import Taint
 from slurm_bridge.model.selectors import Requirement
 
 Json = dict[str, Any]
@@ -57,7 +59,8 @@ class PolicyRules:
 
     `managed` and `selector` choose the managed namespaces; `never` are none in any case. `accounts` are patterns of
     users that may write what only the bridge writes. Requirements that are not `honoured` are refused, unless they are
-    to be ignored (`strict` is False). `environment`: also for pods that do not say whether they want it.
+    to be ignored (`strict` is False). `environment`: also for pods that do not say whether they want it. Pods of the
+    bridge tolerate `taint`, written as `key=value:effect`.
     """
 
     schedulers: tuple[str, ...] = (names.SCHEDULER_NAME,)
@@ -68,6 +71,7 @@ class PolicyRules:
     honoured: frozenset[Feature] = frozenset()
     strict: bool = True
     environment: bool = False
+    taint: str | None = None
 
     @property
     def refused(self) -> tuple[Feature, ...]:
@@ -78,7 +82,8 @@ class PolicyRules:
 
 def objects(rules: PolicyRules) -> tuple[Json, ...]:
     """All policies, each with its bindings."""
-    everywhere = (_pods(rules), _owners(rules), _environment(rules))
+    tolerating = () if rules.taint is None else (_tolerating(rules, rules.taint),)
+    everywhere = (_pods(rules), _owners(rules), _environment(rules), *tolerating)
     made = [one for policy in everywhere for one in (policy, _binding(policy))]
     return (*made, *_in_managed_namespaces(rules))
 
@@ -313,7 +318,6 @@ def _changing(name: str, ours: list[Json], patches: Sequence[str]) -> Json:
 def _managed(rules: PolicyRules) -> Json:
     owners = "object.metadata.ownerReferences"
     daemon = f'has({owners}) && {owners}.exists(o, o.kind == "DaemonSet")'
-    open_ = f"({names_ours('object.spec', rules.schedulers)}) || {names_none('object.spec')}"
     take = (
         f"{names_none('object.spec')} ? "
         f'[JSONPatch{{op: "add", path: "/spec/schedulerName", value: {literal(rules.schedulers[0])}}}] : []'
@@ -322,24 +326,40 @@ def _managed(rules: PolicyRules) -> Json:
         'has(object.spec.nodeName) && object.spec.nodeName != "" ? '
         '[JSONPatch{op: "remove", path: "/spec/nodeName"}] : []'
     )
-    chosen = _named(open=open_, elsewhere=f"!({daemon}) && !({literal(MIRROR)} in {texts('object.metadata')})")
+    chosen = _named(open=_open(rules), elsewhere=f"!({daemon}) && !({literal(MIRROR)} in {texts('object.metadata')})")
     return _changing("slurm-bridge-managed", chosen, (take, free))
 
 
+def _tolerating(rules: PolicyRules, written: str) -> Json:
+    taint = Taint.parse(written)
+    means = {"operator": "Equal", "value": taint.value} if taint.value else {"operator": "Exists"}
+    wanted = {"key": taint.key, **means, "effect": taint.effect}
+    given, ours = "object.spec.tolerations", names_ours("object.spec", rules.schedulers)
+    alike = " && ".join(f"has(t.{key}) && t.{key} == {literal(value)}" for key, value in wanted.items())
+    fields = ", ".join(f"{key}: {literal(value)}" for key, value in wanted.items())
+    none = f'(has({given}) ? [] : [JSONPatch{{op: "add", path: "/spec/tolerations", value: []}}])'
+    added = f'[JSONPatch{{op: "add", path: "/spec/tolerations/-", value: Object.spec.tolerations{{{fields}}}}}]'
+    patch = f"{ours} && !(has({given}) && {given}.exists(t, {alike})) ? {none} + {added} : []"
+    return _changing("slurm-bridge-toleration", _named(open=_open(rules)), (patch,))
+
+
+def _open(rules: PolicyRules) -> str:
+    """The pod is the bridge's, or may become so: it is looked at again then only if it was looked at before."""
+    return f"({names_ours('object.spec', rules.schedulers)}) || {names_none('object.spec')}"
+
+
 def _environment(rules: PolicyRules) -> Json:
-    """A pod that becomes the bridge's is looked at again only if it was before: so each patch asks whose it is."""
     key, given = literal(names.JOB_PREFIX + names.ENVIRONMENT), texts("object.metadata")
     word = f"{given}[{key}].trim().lowerAscii()"
     asked = f'{key} in {given} ? {word} in ["true", "torch"] : {literal(rules.environment)}'
     torch = f'{key} in {given} && {word} == "torch"'
-    open_ = f"({names_ours('object.spec', rules.schedulers)}) || {names_none('object.spec')}"
     ours = names_ours("object.spec", rules.schedulers)
     patches = [
         _adding(sort, one, f"{ours} && {torch}" if one.torch else ours)
         for sort in ("containers", "initContainers")
         for one in reversed(VARIABLES)
     ]
-    return _changing("slurm-bridge-environment", _named(open=open_, asked=asked), patches)
+    return _changing("slurm-bridge-environment", _named(open=_open(rules), asked=asked), patches)
 
 
 def _adding(sort: str, one: Variable, condition: str) -> str:

@@ -99,6 +99,7 @@ def policy_rules(settings: Settings, honoured: frozenset[Feature]) -> PolicyRule
         honoured=honoured,
         strict=settings.unhonoured == "wait",
         environment=settings.defaults.environment,
+        taint=settings.nodes.managed_taint,
     )
 
 

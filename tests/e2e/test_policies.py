@@ -34,6 +34,7 @@ PLURALS = {
     "MutatingAdmissionPolicyBinding": "mutatingadmissionpolicybindings",
 }
 SEED, COUNT = 18, 500
+TOLERATION = {"key": "slinky.slurm.net/managed-node", "operator": "Exists", "effect": "NoSchedule"}
 ASKED = {names.JOB_PREFIX + names.ENVIRONMENT: "true"}
 
 #: Words of the webhook that CEL cannot find: the nearest key, and places in lists.
@@ -88,7 +89,9 @@ def site(kube: support_servers.Kubernetes) -> Iterator[Site]:
     found = Site(kube=kube, scheduler=f"policies-{end}", managed=f"policies-m-{end}", team=f"policies-t-{end}")
     for name in (found.managed, found.team):
         kube.create("/api/v1/namespaces", {"metadata": {"name": name}})
-    rules = PolicyRules(schedulers=(found.scheduler,), managed=(found.managed,))
+    rules = PolicyRules(
+        schedulers=(found.scheduler,), managed=(found.managed,), taint="slinky.slurm.net/managed-node:NoSchedule"
+    )
     made = [_applied(found, one, end) for one in policies.objects(rules)]
     bad = bad_manifests.pod("probe", found.scheduler, {names.JOB_PREFIX + "gang": "x"})
     cron = bad_manifests.job("probe", found.scheduler, {names.JOB_PREFIX + "gang": "x"})
@@ -178,6 +181,7 @@ def test_what_is_not_the_bridges_is_left_alone(site: Site) -> None:
         if bad.manifest["kind"] != "PodGroup":
             assert site.refusal(bad.manifest) == "", bad.name
     made = site.create(bad_manifests.pod("other", "another-scheduler", ASKED), site.managed)
+    assert TOLERATION not in made["spec"]["tolerations"]
     assert (made["spec"]["schedulerName"], "env" in made["spec"]["containers"][0]) == ("another-scheduler", False)
     daemon = bad_manifests.pod("agent", "default-scheduler", nodeName="n1")
     owner = {"apiVersion": "apps/v1", "kind": "DaemonSet", "name": "agent", "uid": "u", "controller": True}
@@ -194,6 +198,7 @@ def test_a_pod_of_a_managed_namespace_becomes_the_bridges(site: Site) -> None:
     manifest["spec"] |= {"nodeName": "n1", "initContainers": [{"name": "c", "image": "none"}]}
     made = site.create(manifest, site.managed)["spec"]
     assert (made["schedulerName"], made.get("nodeName")) == (site.scheduler, None)
+    assert made["tolerations"].count(TOLERATION) == 1
     for container in made["containers"]:
         variables = [one["name"] for one in container["env"]]
         assert variables[:2] == ["SLURM_JOB_ID", "SLURM_JOBID"]

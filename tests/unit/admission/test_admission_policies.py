@@ -89,6 +89,17 @@ def test_an_error_about_an_object_of_others_refuses_nothing() -> None:
     assert names.SCHEDULER_NAME in pods["matchConditions"][0]["expression"]
 
 
+def test_a_toleration_is_added_where_one_is_configured() -> None:
+    """One that the pod has already is not added again."""
+    assert not [one for one in policies.objects(PolicyRules()) if "toleration" in one["metadata"]["name"]]
+    for taint, fields in (
+        ("managed:NoSchedule", 'key: "managed", operator: "Exists", effect: "NoSchedule"'),
+        ("managed=bridge:NoExecute", 'key: "managed", operator: "Equal", value: "bridge", effect: "NoExecute"'),
+    ):
+        (patch,) = named(PolicyRules(taint=taint), "slurm-bridge-toleration")["mutations"]
+        assert f"Object.spec.tolerations{{{fields}}}" in patch["jsonPatch"]["expression"]
+
+
 @pytest.mark.parametrize("pattern", ["system:*:backup", "a?c", "[ab]c", "a.c"])
 def test_a_pattern_of_accounts_means_the_same_as_for_the_webhook(pattern: str) -> None:
     """Every letter that has a meaning in regular expressions stands for itself."""
