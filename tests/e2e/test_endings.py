@@ -81,6 +81,33 @@ def test_scancel_of_a_running_job_ends_its_pod(world: World, limited: dict[str, 
 
 
 @pytest.mark.real
+def test_newcomers_are_bound_elsewhere_while_a_pod_does_not_end(world: World) -> None:
+    """Slurm counts its node as free, and gives it first; on the second node they are bound within seconds."""
+    large = support_world.asks(cpu="40")
+    stubborn = {**support_world.FOREVER, "kwok.local/terminating": "hang"}
+    world.create(support_world.pod("stubborn", world.daemon.scheduler, annotations=stubborn, containers=large))
+    first = world.await_pod("stubborn", "a node", support_world.is_bound)
+    world.slurm.cancel(support_world.job_id(first))
+    world.await_pod("stubborn", "deletion", lambda one: "deletionTimestamp" in one["metadata"])
+    names = [f"newcomer-{number}" for number in range(3)]
+    made = world.create(
+        *(
+            support_world.pod(name, world.daemon.scheduler, annotations=support_world.FOREVER, containers=large)
+            for name in names
+        )
+    )
+    nodes = {world.await_pod(name, "a node", support_world.is_bound, 12)["spec"]["nodeName"] for name in names}
+    assert len(nodes) == 3
+    assert first["spec"]["nodeName"] not in nodes
+    jobs = [one for pod in made for one in world.placeholders(pod["metadata"]["uid"])]
+    assert any("still runs pod" in one.owner.get("note", "") for one in jobs)
+    world.delete("stubborn?gracePeriodSeconds=0")
+    for name in names:
+        world.delete(name)
+    world.await_gone("stubborn")
+
+
+@pytest.mark.real
 def test_scancel_of_a_waiting_job_parks_its_pod(world: World) -> None:
     """The administrator's word is written on the pod at once, and only the user's next word brings a new job."""
     pod, first = waits(world, "parked")
