@@ -15,7 +15,7 @@ A job that waits costs nothing but its share of these calls.
 import dataclasses
 import heapq
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import Final, TypeVar
+from typing import TypeVar
 
 from loguru import logger
 
@@ -34,8 +34,6 @@ T = TypeVar("T")
 
 #: For how many seconds a job that has just started counts as moving.
 SETTLED = 3.0
-#: When the last sweep was, while one is due as soon as possible.
-_OWED: Final = float("-inf")
 #: From so many on, jobs that have ended are confirmed together.
 TOGETHER = 10
 #: One job read alone costs as much as so many in a list of all.
@@ -53,6 +51,8 @@ class Mirror:
         self._rhythm = rhythm or Rhythm()
         self._period = self._rhythm.fastest
         self._due = self._settled_due = self._swept = self._polled = 0.0
+        #: When Slurm last lost a job, or came back after it did not answer.
+        self._lost = float("-inf")
         self._read_first = self._read_again = 0.0
         self._pace, self._part = PollPace(self._rhythm), 0
         self._strays = Strays(table, lambda view: self._ours(view.owner))
@@ -77,7 +77,7 @@ class Mirror:
     @property
     def owes_sweep(self) -> bool:
         """A job has vanished, or Slurm did not answer, and the other jobs have not been looked at since."""
-        return self._swept == _OWED
+        return self._lost >= self._swept
 
     def on_recovery(self, listener: Callable[[], None]) -> None:
         """The function to call when Slurm answers again."""
@@ -104,7 +104,7 @@ class Mirror:
             self._poll_moving()
             self._poll_settled()
             self.details()
-            if self._clock.now() - self._swept >= self._rhythm.sweep:
+            if self.owes_sweep or self._clock.now() - self._swept >= self._rhythm.sweep:
                 self.sweep()
         except errors.BridgeError as problem:
             self.failures += 1
@@ -292,7 +292,7 @@ class Mirror:
         lost = old.lost
         if old.alive and old.certainty is Certainty.SEEN:
             # slurmctld has lost something: what else is not as we knew it? An earlier attempt may be back.
-            self._swept = _OWED
+            self._lost = now
             # Seen so lately that its end could not have been purged since: a cancelled one is not lost.
             lost = lost or now - max(self._polled, old.since, old.read or 0.0) <= self._rhythm.remembered
         self._table.put(dataclasses.replace(old, certainty=Certainty.GONE, lost=lost, torn=False, since=now))
@@ -369,16 +369,16 @@ class Mirror:
 
     def sweep(self) -> None:
         """Find placeholders of ours that we do not know of: a submit whose answer was lost may have made them."""
-        self._swept = self._clock.now()
-        known = self._table.alive()
+        began, known = self._clock.now(), self._table.alive()
         states = self._ask(lambda: self._slurm.states(None))
         self._learn(known, states)
+        self._swept = began
         unplaced = self._strays.among(states)
         views = self._all() if len(unplaced) >= self._rhythm.many else self._read(unplaced)
         self._adopt(views)
         self._strays.learn(views, states)
         # The scheduler drops what it is done with; what it has not claimed within a sweep is of no use.
-        self._table.forget_ended(self._swept - self._rhythm.sweep)
+        self._table.forget_ended(began - self._rhythm.sweep)
 
     def _read(self, job_ids: Iterable[JobId]) -> list[JobView]:
         """A job that cannot be read belongs to no workload until it can be; the next sweep asks again."""
@@ -407,7 +407,7 @@ class Mirror:
         if self.failures:
             self.failures = 0
             # A slurmctld that came back may have forgotten the end of jobs, which then run again.
-            self._swept = _OWED
+            self._lost = self.last_good
             self._recovered()
 
 

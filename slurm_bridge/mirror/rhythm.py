@@ -5,6 +5,8 @@ import dataclasses
 import math
 from typing import Final
 
+#: Seconds that any reading costs, whatever a clock says.
+_LEAST: Final = 0.002
 #: Of so many readings the cheapest counts.
 _READINGS: Final = 10
 
@@ -52,5 +54,5 @@ class PollPace:
         """After a reading of one of so many parts; `more` is what was spent beside it, as on the other parts."""
         self._costs.append(cost)
         rhythm = self._rhythm
-        earned = (min(self._costs) + more) / rhythm.share
+        earned = (max(_LEAST, min(self._costs)) + more) / rhythm.share
         return max(rhythm.fastest, min(earned, rhythm.slowest / max(1, parts)))

@@ -146,6 +146,30 @@ def test_deleting_a_running_pod_cancels_its_job(world: World) -> None:
 
 
 @pytest.mark.real
+def test_ends_of_many_at_once_are_theirs_alone(world: World, foreign: support_foreign.Foreign) -> None:
+    """Jobs that are cancelled together end their pods, pods that are deleted together their jobs, and no others."""
+    before = foreign.now()
+    names_ = [one["metadata"]["name"] for one in world.create_pods("many", 30, support_world.FOREVER)]
+    pods = [world.await_pod(name, "a node", support_world.is_bound) for name in names_]
+    cancelled, deleted, kept = pods[:14], pods[14:28], pods[28:]
+    world.slurm.cancel(*map(support_world.job_id, cancelled))
+    support_servers.each(deleted, lambda one: world.delete(one["metadata"]["name"]))
+    for one in (*cancelled, *deleted):
+        world.await_gone(one["metadata"]["name"])
+    over = {one["metadata"]["uid"] for one in (*cancelled, *deleted)}
+    wait.until(lambda: not over & living(world), "end of the jobs of deleted pods")
+    assert all("SlurmJobEnded" not in world.reasons(one["metadata"]["uid"]) for one in (*deleted, *kept))
+    assert {one["metadata"]["uid"] for one in kept} <= living(world)
+    assert foreign.now() == before
+    support_servers.each(kept, lambda one: world.delete(one["metadata"]["name"]))
+
+
+def living(world: World) -> set[str]:
+    """The uids of pods whose jobs live."""
+    return {str(one.owner["uid"]) for one in world.slurm.alive(world.daemon.cluster_id)}
+
+
+@pytest.mark.real
 def test_the_job_of_a_pod_that_fails_ends_too(world: World) -> None:
     """And says that it failed."""
     marks = {support_world.OUTCOME: "fail", "kwok.local/seconds": "1"}

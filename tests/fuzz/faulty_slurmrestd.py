@@ -59,6 +59,7 @@ ORDERS: Mapping[str, Callable[[SlurmClient], Any]] = {
     "reserve": lambda slurm: slurm.reserve("kept", ["n8"], "root", 600),
     "unreserve": lambda slurm: slurm.unreserve("kept"),
     "cancel": lambda slurm: slurm.cancel(NEW),
+    "cancel many": lambda slurm: slurm.cancel_many([NEW, JobId(NEW + 1)]),
 }
 
 

@@ -31,7 +31,9 @@ SETTINGS: dict[str, Any] = {
         "job_ids": {"first": 50_000_000, "last": 66_999_999},
     },
     "hooks": [{"name": "policy"}, {"name": "eligibility", "options": {"volumes": False}}],
-    "mirror": {"sweep_seconds": 45},
+    # Time stands still while Slurm answers. Without this jobs that run would be asked for at every step, and nearly all
+    # work of a simulation would be the same answer.
+    "mirror": {"sweep_seconds": 45, "cpu_share": 0.0005},
     "attempts": {"window_seconds": 6},
     "workloads": {"bind_seconds": int(groups.BIND_SECONDS)},
     "scheduling": {"backoff_most_seconds": 30, "avoid_seconds": 60},

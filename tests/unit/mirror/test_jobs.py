@@ -471,8 +471,21 @@ def test_jobs_that_vanish_make_all_the_others_due(make: Make) -> None:
     watch.mirror.look(ids[0], owner("a"))
     assert watch.mirror.owes_sweep
     watch.step(0.2)
-    assert not watch.mirror.owes_sweep
     assert watch.table.vanished() == (3, 3)
+    watch.step(0.2)
+    assert not watch.mirror.owes_sweep
+
+
+def test_a_list_that_fails_leaves_the_others_due(watch: Watch) -> None:
+    """Nothing is known of them, however often Slurm denies single jobs meanwhile."""
+    ids = [watch.running(uid) for uid in "ab"]
+    for job_id in ids:
+        watch.lose(job_id)
+    watch.calls.plan(faults.Answer(500), target=r"/jobs/state/$", times=1_000_000)
+    watch.mirror.look(ids[0], owner("a"))
+    for _ in range(20):
+        watch.step(1.0)
+        assert watch.mirror.owes_sweep
 
 
 def test_a_failure_changes_nothing_in_the_table_and_is_counted(watch: Watch) -> None:
