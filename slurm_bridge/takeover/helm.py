@@ -33,6 +33,46 @@ def _names(value: object) -> list[str]:
     return [_text(value)]
 
 
+def _list(value: object) -> list[str]:
+    if not isinstance(value, list):
+        raise _Unusable("is no list of names")
+    return [_text(one) for one in value]
+
+
+def _selector(value: object) -> str:
+    """A label selector of Kubernetes in its own notation, as `kubectl --selector` takes it."""
+    given = value if isinstance(value, Mapping) else {}
+    if value != given or not given.keys() <= {"matchLabels", "matchExpressions"}:
+        raise _Unusable("is no label selector")
+    labels, terms = given.get("matchLabels") or {}, given.get("matchExpressions") or []
+    if not isinstance(labels, Mapping) or not isinstance(terms, list):
+        raise _Unusable("is no label selector")
+    return ",".join([*(f"{_label(key)}={_label(text)}" for key, text in labels.items()), *map(_term, terms)])
+
+
+def _term(term: object) -> str:
+    given = term if isinstance(term, Mapping) else {}
+    form, values = _TERMS.get(str(given.get("operator"))), given.get("values") or []
+    if form is None or not isinstance(values, list) or bool(values) != ("{values}" in form):
+        raise _Unusable("has a term that is no term of a label selector")
+    return form.format(key=_label(given.get("key")), values=",".join(map(_label, values)))
+
+
+def _label(value: object) -> str:
+    if not isinstance(value, str) or not _LABEL.fullmatch(value):
+        raise _Unusable("has a key or value that is none of a label")
+    return value
+
+
+_LABEL: Final = re.compile(r"[-A-Za-z0-9_./]{1,317}")
+_TERMS: Final = {
+    "In": "{key} in ({values})",
+    "NotIn": "{key} notin ({values})",
+    "Exists": "{key}",
+    "DoesNotExist": "!{key}",
+}
+
+
 def _number(value: object) -> int:
     if not isinstance(value, int) or isinstance(value, bool):
         raise _Unusable("is no number")
@@ -64,8 +104,7 @@ class HelmValue:
 
 _PATCH: Final = "a patch of the Deployment in `deploy/deployment.yaml` by kustomize"
 _NONE: Final = "not needed: there is one program"
-_HOOK: Final = "not needed: no webhook is required; `deploy/admission` protects the marks"
-_NAMESPACES: Final = "`schedulerName: slurm-bridge-scheduler` in the manifests of these namespaces"
+_WEBHOOK: Final = "the component `deploy/webhook`, see docs/admission.md"
 
 #: Every value of the chart.
 VALUES: Final[tuple[HelmValue, ...]] = (
@@ -96,9 +135,9 @@ VALUES: Final[tuple[HelmValue, ...]] = (
     HelmValue(value="scheduler.nodeSelector.*", instead=_PATCH),
     HelmValue(value="scheduler.affinity.*", instead=_PATCH),
     HelmValue(value="scheduler.tolerations", instead=_PATCH),
-    HelmValue(value="admission.managedNamespaces", instead=_NAMESPACES),
-    HelmValue(value="admission.managedNamespaceSelector.*", instead=_NAMESPACES),
-    HelmValue(value="admission.*", instead=_HOOK),
+    HelmValue(value="admission.managedNamespaces", key="managed_namespaces", make=_list, default=["slurm-bridge"]),
+    HelmValue(value="admission.managedNamespaceSelector", key="managed_namespace_selector", make=_selector),
+    HelmValue(value="admission.*", instead=_WEBHOOK),
     HelmValue(value="controllers.*", instead=_NONE),
     HelmValue(value="nameOverride", instead="`namePrefix` of kustomize"),
     HelmValue(value="fullnameOverride", instead="`namePrefix` of kustomize"),
@@ -148,6 +187,9 @@ def _chosen(given: Mapping[str, object]) -> tuple[dict[str, object], dict[str, s
                 chosen[row.key] = row.make(value)
             except _Unusable as wrong:
                 warnings[path] = f"{wrong}; the default of the chart is used"
+    if chosen.get("managed_namespace_selector"):
+        # The chart ignores the names then.
+        del chosen["managed_namespaces"]
     return {**chosen, **_OURS}, warnings
 
 
@@ -161,7 +203,8 @@ def _row(path: str) -> HelmValue | None:
 def _leaves(values: Mapping[Any, Any], way: str = "") -> Iterator[tuple[str, object]]:
     for key, value in values.items():
         path = f"{way}{key}"
-        if isinstance(value, Mapping) and value:
+        whole = any(one.value == path and one.key for one in VALUES)
+        if isinstance(value, Mapping) and value and not whole:
             yield from _leaves(value, f"{path}.")
         else:
             yield (path if path.isprintable() and len(path) <= _LONGEST else ascii(path[:_LONGEST])), value

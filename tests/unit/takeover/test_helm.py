@@ -48,14 +48,45 @@ def test_known_values_become_keys(tmp_path: pathlib.Path) -> None:
 
 def test_values_without_a_key_are_named_with_what_to_do() -> None:
     """As comments of the file and as warnings, each row once."""
-    made = helm.translate("{admission: {managedNamespaces: [a], enabled: true, replicas: 2}, typo: {x: 1}}", "one")
+    made = helm.translate("{admission: {enabled: true, replicas: 2}, typo: {x: 1}}", "one")
     assert [line.partition(":")[0] for line in made.warnings] == [
-        "admission.managedNamespaces",
         "admission.*",
         "typo.x",
         "slurm.url",
     ]
     assert "# typo.x: no value of the chart that this version knows" in made.text
+
+
+SELECTOR = """
+admission:
+  managedNamespaces: [ignored]
+  managedNamespaceSelector:
+    matchLabels: {slurm: "yes"}
+    matchExpressions:
+    - {key: tier, operator: In, values: [a, b]}
+    - {key: example.com/old, operator: DoesNotExist}
+"""
+
+
+def test_managed_namespaces_are_managed_here(tmp_path: pathlib.Path) -> None:
+    """By name, or by a selector, which the chart prefers."""
+    file = tmp_path / "config.yaml"
+    file.write_text(helm.translate("{admission: {managedNamespaces: [a, b]}}", "one").text)
+    assert loader.load(file, {}).managed_namespaces == ("a", "b")
+    file.write_text(helm.translate(SELECTOR, "one").text)
+    settings = loader.load(file, {})
+    assert settings.managed_namespaces == ()
+    assert settings.managed_namespace_selector == "slurm=yes,tier in (a,b),!example.com/old"
+
+
+@pytest.mark.parametrize(
+    "selector", ["{matchLabels: {a: 'b,c'}}", "{matchExpressions: [{key: a}]}", "{x: 1}", "7", "[a]"]
+)
+def test_a_selector_that_is_none_is_named(selector: str) -> None:
+    """And not used."""
+    made = helm.translate(f"{{admission: {{managedNamespaceSelector: {selector}}}}}", "one")
+    assert "managed_namespace_selector" not in made.text
+    assert any(line.startswith("admission.managedNamespaceSelector: ") for line in made.warnings)
 
 
 def test_a_password_in_the_url_is_not_repeated() -> None:
