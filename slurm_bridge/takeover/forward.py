@@ -221,6 +221,9 @@ class _Planner:
     # -- nodes
 
     def _node(self, node: Node) -> None:
+        if names.ANNOTATION_MANAGED_TAINT in node.metadata.annotations:
+            # The node controller of this bridge, or of another one like it, wrote the taint.
+            return
         theirs = [one for one in node.spec.taints if one.key == names.TAINT_OF_ANOTHER]
         ours = [one for one in theirs if one.value in self._ours.scheduler_names]
         for one in theirs:

@@ -103,7 +103,7 @@ class HelmValue:
 
 
 _PATCH: Final = "a patch of the Deployment in `deploy/deployment.yaml` by kustomize"
-_NONE: Final = "not needed: there is one program"
+_CONTROLLERS: Final = "the node controller is part of the daemon: `nodes.enabled`, see docs/nodes.md"
 _WEBHOOK: Final = "the component `deploy/webhook`, see docs/admission.md"
 
 #: Every value of the chart.
@@ -138,7 +138,7 @@ VALUES: Final[tuple[HelmValue, ...]] = (
     HelmValue(value="admission.managedNamespaces", key="managed_namespaces", make=_list, default=["slurm-bridge"]),
     HelmValue(value="admission.managedNamespaceSelector", key="managed_namespace_selector", make=_selector),
     HelmValue(value="admission.*", instead=_WEBHOOK),
-    HelmValue(value="controllers.*", instead=_NONE),
+    HelmValue(value="controllers.*", instead=_CONTROLLERS),
     HelmValue(value="nameOverride", instead="`namePrefix` of kustomize"),
     HelmValue(value="fullnameOverride", instead="`namePrefix` of kustomize"),
     HelmValue(

@@ -162,6 +162,14 @@ def test_only_the_taint_of_our_scheduler_is_removed() -> None:
     assert "its taint is of the scheduler 'other'" in reasons(plan)
 
 
+def test_a_taint_of_our_node_controller_stays() -> None:
+    """`nodes.managed_taint` may have the same key and value; an annotation says that this bridge wrote it."""
+    taint = Taint(key=names.TAINT_OF_ANOTHER, effect="NoExecute", value="slurm-bridge-scheduler")
+    meta = ObjectMeta(name="k1", annotations={names.ANNOTATION_MANAGED_TAINT: "one x=y:NoExecute"})
+    plan = forward.plan(Scenery(jobs=(), pods=(), nodes=(Node(metadata=meta, spec=NodeSpec(taints=(taint,))),)), OURS)
+    assert (plan.groups, plan.left) == ((), ())
+
+
 def test_on_the_way_back_marks_go_before_the_record() -> None:
     """A pod with our mark and a job of the other bridge would be ended by this one."""
     marked = pod()
