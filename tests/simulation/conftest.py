@@ -27,8 +27,8 @@ SHARES = {
     "node_seed": 10,
 }
 
-#: Its seeds begin at 1 in every run of the whole simulation: about one in six others finds a workload that starts too
-#: late, in most of them one whose job has several components. `make storms`, or `--only-seeded`, takes other seeds.
+#: Its seeds begin at 1 in every run of the whole simulation. A seed has 72 cells: too few others were seen to pass in a
+#: row to say that not one cell in a thousand can fail. `make storms`, or `--only-seeded`, takes other seeds.
 KNOWN_SEEDS = "matrix_seed"
 
 
