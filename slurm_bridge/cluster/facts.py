@@ -7,12 +7,14 @@ from fractions import Fraction
 from slurm_bridge.model.node import Node
 from slurm_bridge.model.pod import Pod
 from slurm_bridge.model.slurmnode import SlurmNode
+from slurm_bridge.runtime import frozen_records
 
 Amounts = Mapping[str, Fraction]
 
 NOTHING = Fraction()
 
 
+@frozen_records.quick
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
 class NodeFacts:
     """One Kubernetes node, and its counterpart in Slurm: None when Slurm has none, or when two nodes claim it.

@@ -17,15 +17,19 @@ from slurm_bridge.model.verdict import Reject, Wait
 _WHOLE = frozenset({"priority", "nice", "time_limit_minutes"})
 
 
-def check(answer: object) -> None:
-    """Raises TypeError naming the field of an answer that is of a phase's type."""
-    rule = _RULES.get(type(answer))
-    if rule is not None:
-        rule(answer)
+def check(answer: object, allowed: tuple[type, ...]) -> None:
+    """Raises TypeError where the answer is of none of these types, or naming the field that is not of its own."""
+    kind = answer.__class__
+    if kind not in allowed and not isinstance(answer, allowed):
+        words = " or ".join(kind.__name__ for kind in allowed)
+        raise TypeError(f"answered with {type(answer).__name__}, not with {words}")
+    if kind in _RULES:
+        _RULES[kind](answer)
 
 
 def _admit(answer: base.Admit) -> None:
-    _is(answer.note, str, "Admit.note")
+    if answer.note.__class__ is not str:
+        _is(answer.note, str, "Admit.note")
 
 
 def _wait(answer: Wait) -> None:
@@ -46,14 +50,16 @@ def _sample(answer: base.Sample) -> None:
 
 
 def _denied(answer: base.Denied) -> None:
-    _is(answer.nodes, Mapping, "Denied.nodes")
     if not isinstance(answer.nodes, Reasons | Outside):
+        _is(answer.nodes, Mapping, "Denied.nodes")
         _all(answer.nodes.values(), _reasons, "Denied.nodes", "reasons, each a text")
 
 
 def _scores(answer: base.Scores) -> None:
-    _is(answer.nodes, Mapping, "Scores.nodes")
-    if not isinstance(answer.nodes, Numbers):
+    if answer.nodes.__class__ is dict and not answer.nodes:
+        pass
+    elif not isinstance(answer.nodes, Numbers):
+        _is(answer.nodes, Mapping, "Scores.nodes")
         _all(answer.nodes.values(), _finite, "Scores.nodes", "numbers")
     if answer.tiers is not None:
         tiers = answer.tiers
@@ -66,7 +72,8 @@ def _scores(answer: base.Scores) -> None:
 
 
 def _subsets(answer: base.Subsets) -> None:
-    _is(answer.sets, Sequence, "Subsets.sets")
+    if answer.sets.__class__ is not tuple:
+        _is(answer.sets, Sequence, "Subsets.sets")
     for one in answer.sets:
         _is(one, base.NodeSet, "Subsets.sets")
         _set(one.nodes, "NodeSet.nodes")

@@ -23,6 +23,7 @@ from typing import Protocol
 
 from slurm_bridge.hooks.base import Nodes, NodeSet, Tiers
 from slurm_bridge.hooks.combined import Ranking
+from slurm_bridge.runtime import frozen_records
 
 #: A first candidate set holds at least so many nodes: fewer would only make the job wait longer than others.
 FEWEST = 10
@@ -49,6 +50,7 @@ class AttemptLimits:
 DEFAULTS = AttemptLimits()
 
 
+@frozen_records.quick
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
 class Attempt:
     """Nodes to try, None for all that are eligible; without a window it is not left. `most` is a node maximum.
@@ -106,6 +108,7 @@ _WRITTEN = re.compile(r"(?P<version>[^:]+):(?P<attempt>[0-9]+):(?P<started>[0-9]
 PLAIN = Course(attempts=(Attempt(),), version="0")
 
 
+@frozen_records.quick
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
 class PlanState:
     """Which attempt of which course runs since when (Unix time); `seen` is when we saw that Slurm had looked at it.

@@ -10,6 +10,7 @@ import collections
 import dataclasses
 import enum
 import itertools
+import operator
 import random
 from collections.abc import Iterable, Mapping
 from typing import Any, Protocol
@@ -22,6 +23,7 @@ from slurm_bridge.model.features import FeatureDemand
 from slurm_bridge.model.job import JobRequest
 from slurm_bridge.model.pod import Pod
 from slurm_bridge.model.workload import Workload
+from slurm_bridge.runtime import frozen_records
 from slurm_bridge.translate.shapes import Shape
 from slurm_bridge.translate.translator import Value
 
@@ -41,6 +43,9 @@ class HookPhase(enum.StrEnum):
     SUBSET = "subset"
     COMMIT = "commit"
     VERIFY = "verify"
+
+    # That of an Enum is written in Python, and phases are looked up dozens of times for each workload.
+    __hash__ = str.__hash__
 
 
 class Mode(enum.Enum):
@@ -69,6 +74,7 @@ class Log(Protocol):
     def warning(self, message: str, /) -> None: ...
 
 
+@frozen_records.quick
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
 class Ask:
     """What is to be placed: the workload, and the request that it has become so far, each value with its source.
@@ -188,6 +194,7 @@ class Tiers:
     widen_after: float = 15.0
 
 
+@frozen_records.quick
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Scores:
     """How good nodes are, higher is better; a node without a score has 0. Scores of several hooks are added.
@@ -201,6 +208,7 @@ class Scores:
     matrix: Matrix | None = None
 
 
+@frozen_records.quick
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
 class NodeSet:
     """Nodes to try together; of a `required` set the workload is never let out.
@@ -220,6 +228,7 @@ class NodeSet:
     again: int = 0
 
 
+@frozen_records.quick
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
 class Subsets:
     """The node sets to try, best first. Not relevant: the incoming set stays as it is; relevant without sets: none.
@@ -236,6 +245,7 @@ class Subsets:
     moving: bool = False
 
 
+@frozen_records.quick
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
 class Fields:
     """Values for the request; None leaves a field alone. The request's identity, size and nodes are not a hook's."""
@@ -257,8 +267,11 @@ class Fields:
 
     def given(self) -> dict[str, str | int]:
         """What is set, by field name of the request."""
-        names = (name for name in self.__slots__ if name != "source")
-        return {name: value for name in names if (value := getattr(self, name)) is not None}
+        return {name: value for name, value in zip(_FIELDS, _field_values(self), strict=True) if value is not None}
+
+
+_FIELDS = tuple(one.name for one in dataclasses.fields(Fields) if one.name != "source")
+_field_values = operator.attrgetter(*_FIELDS)
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)

@@ -1,7 +1,8 @@
 """What each hook said, in lines: for the pod's owner, or only for the bridge's operators."""
 
 import collections
-from collections.abc import Iterable, Mapping
+import functools
+from collections.abc import Callable, Iterable, Mapping
 from typing import NamedTuple
 
 from slurm_bridge.hooks.base import Audience, Denied, HookPhase, Nodes
@@ -33,6 +34,12 @@ class Line(NamedTuple):
         nodes = f" {self.nodes_in} → {self.nodes_out} nodes" if self.nodes_in else ""
         members = f" for {self.members}" if self.members else ""
         return f"{self.phase.value} {self.hook}{nodes}{members} ({self.milliseconds:.1f} ms){reason}"
+
+
+#: In one step, of all fields: each hook says something in each of its phases.
+line: Callable[[tuple[str, HookPhase, int, int, str, float, Audience, str]], Line] = functools.partial(
+    tuple.__new__, Line
+)
 
 
 def summary(counts: Mapping[str, int]) -> str:

@@ -29,6 +29,9 @@ class Need(enum.Enum):
     PRIORITYCLASSES = "priorityclasses"
     DEVICECLASSES = "deviceclasses"
 
+    # That of an Enum is written in Python, and needs are looked up a dozen times for each workload.
+    __hash__ = object.__hash__
+
 
 #: Which resource has to be watched for a need; the access rules of the deployment are compared with it.
 KINDS: Mapping[Need, Kind[Object]] = {

@@ -135,57 +135,69 @@ class Pass:
 
     @property
     def snapshot(self) -> ClusterSnapshot:
-        self._alive()
+        if self._over:
+            self._alive()
         return self._snapshot
 
     @property
     def columns(self) -> NodeColumns:
-        self._alive()
+        if self._over:
+            self._alive()
         return self._snapshot.columns
 
     @property
     def attempt(self) -> int:
-        self._alive()
+        if self._over:
+            self._alive()
         return self._attempt
 
     @property
     def placed(self) -> bool:
-        self._alive()
+        if self._over:
+            self._alive()
         return self._placed
 
     @property
     def memo(self) -> str:
-        self._alive()
+        if self._over:
+            self._alive()
         return self._memos.get(self._running.name, "") if self._running else ""
 
     @property
     def now(self) -> float:
-        self._alive()
+        if self._over:
+            self._alive()
         return self._now
 
     @property
     def mode(self) -> Mode:
-        self._alive()
+        if self._over:
+            self._alive()
         return self._mode
 
     @property
     def dice(self) -> random.Random:
-        self._alive()
+        if self._over:
+            self._alive()
         return self._layers.dice
 
     @property
     def log(self) -> Log:
-        self._alive()
+        if self._over:
+            self._alive()
         return self._layers.logs[self._running.name] if self._running else self._layers.own_log
 
     def view(self, need: Need) -> View:
-        self._alive()
+        if self._over:
+            self._alive()
         if self._running is not None and need not in self._running.needs:
             raise LookupError(f"hook {self._running.name} has not declared {need} in its needs")
-        if need not in self._layers.views:
+        views = self._layers.views
+        if need not in views:
             raise LookupError(f"{need.value} are not watched")
-        return self._layers.views[need]
+        return views[need]
 
     def _alive(self) -> None:
+        """Asked of every use; most of them look at `_over` themselves, because there are dozens for each workload."""
         if self._over:
             raise SessionOver("this session's pass has ended; keep nothing of it")

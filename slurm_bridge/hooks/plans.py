@@ -22,10 +22,12 @@ from slurm_bridge.hooks.emitter import Emission
 from slurm_bridge.hooks.explain import Line
 from slurm_bridge.hooks.session import Session
 from slurm_bridge.model.job import JobRequest
+from slurm_bridge.runtime import frozen_records
 from slurm_bridge.translate.shapes import Form, Shape
 from slurm_bridge.translate.translator import Translated, Value, numbered
 
 
+@frozen_records.quick
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
 class Plan:
     """A request that is ready to be sent, and what it rests on.

@@ -21,6 +21,9 @@ MOST_PREFERRED = 2
 #: After how many seconds a workload whose hook failed is tried again.
 RETRY_SECONDS = 60.0
 
+#: What answers mostly are: none of these ends a pass.
+_GOING = (base.Admit, base.Denied, base.Fields, Scores, base.Sample, base.Subsets)
+
 
 class Session(Pass):
     """See `base.Session`, which is what hooks see of it."""
@@ -37,7 +40,7 @@ class Session(Pass):
         for hook in self._layers.by_phase[phase]:
             answer = self._ask(hook, phase, ask)
             if answer is not None:
-                self._note(hook, phase, answer)
+                self._say(hook, phase, answer, audience=answer.value.audience)
 
     def pass_demands(self, ask: Ask) -> str:
         """What the pods ask of their place has to be honoured by some hook; what of it is ignored, in words."""
@@ -151,7 +154,7 @@ class Session(Pass):
             if answer is not None:
                 if isinstance(answer.value, base.Deny):
                     return answer.value
-                self._note(hook, HookPhase.VERIFY, answer)
+                self._say(hook, HookPhase.VERIFY, answer, audience=answer.value.audience)
         return None
 
     def deny(self, name: str, denied: Denied, nodes: Nodes) -> Nodes:
@@ -164,7 +167,8 @@ class Session(Pass):
 
     def _ask(self, hook: Hook, phase: HookPhase, *arguments: object) -> HookAnswer | None:
         """The hook's answer; None when it failed and may be skipped. An obstacle ends the pass."""
-        self._alive()
+        if self._over:
+            self._alive()
         before, self._running = self._running, hook
         try:
             answer = self._layers.caller.call(hook, phase, self, *arguments)
@@ -173,7 +177,7 @@ class Session(Pass):
             return None
         finally:
             self._running = before
-        if isinstance(answer.value, Wait | Reject):
+        if answer.value.__class__ not in _GOING and isinstance(answer.value, (Wait, Reject)):
             self._say(hook, phase, answer, reason=answer.value.message)
             raise Stopped(answer.value)
         return answer
@@ -234,9 +238,6 @@ class Session(Pass):
         log.trace(combined.Result(name, tuple(found)))
         return tuple(found)
 
-    def _note(self, hook: Hook, phase: HookPhase, answer: HookAnswer) -> None:
-        self._say(hook, phase, answer, audience=answer.value.audience)
-
     def _say(
         self,
         hook: Hook,
@@ -247,8 +248,10 @@ class Session(Pass):
         audience: Audience = Audience.USER,
         reason: str | None = None,
     ) -> None:
-        said = getattr(answer.value, "note", "") if reason is None else reason
-        self._line(hook.name, phase, said, audience, counts, answer.seconds)
+        said: str = getattr(answer.value, "note", "") if reason is None else reason
+        self.lines.append(
+            explain.line((hook.name, phase, *counts, said, answer.seconds * 1000, audience, self.members))
+        )
 
     def _line(
         self,

@@ -18,6 +18,7 @@ from slurm_bridge.hooks.emitter import Emitter
 from slurm_bridge.hooks.session import Session
 from slurm_bridge.model.job import JobRequest
 from slurm_bridge.model.verdict import Wait
+from slurm_bridge.runtime import frozen_records
 from slurm_bridge.translate import layout, shapes
 from slurm_bridge.translate.layout import LayoutTerms
 from slurm_bridge.translate.shapes import Form, Shape
@@ -94,6 +95,7 @@ def _sift(session: Session, ask: Ask, away: Denied | None) -> FilterResult:
     return FilterResult(nodes=nodes, denied=tuple(session.denied[before:]), members=session.members)
 
 
+@frozen_records.quick
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
 class UsableNodes:
     """The nodes for each part of a request, and all of them. `least` is how many each part takes at least.

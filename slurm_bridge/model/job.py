@@ -8,6 +8,7 @@ from collections.abc import Iterable, Mapping
 from slurm_bridge.model import hostlist
 from slurm_bridge.model.marks import Owner
 from slurm_bridge.model.names import JobId
+from slurm_bridge.runtime import frozen_records
 
 
 class MemoryPer(enum.Enum):
@@ -42,6 +43,7 @@ class Gres:
     type: str = ""
 
 
+@frozen_records.quick
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
 class JobRequest:
     """One placeholder job, or one component of a heterogeneous one. Slurm decides what is None or empty.

@@ -7,11 +7,9 @@ import time
 class SystemClock:
     """The machine's clocks."""
 
-    def now(self) -> float:
-        return time.monotonic()
-
-    def wall(self) -> float:
-        return time.time()
+    #: Asked dozens of times for each workload: without a function of ours in between.
+    now = staticmethod(time.monotonic)
+    wall = staticmethod(time.time)
 
     def wait(self, stop: threading.Event, seconds: float) -> bool:
         return stop.wait(max(0.0, seconds))

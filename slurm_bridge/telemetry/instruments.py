@@ -7,7 +7,7 @@ from typing import Final
 import prometheus_client as prometheus
 from prometheus_client import exposition
 
-from slurm_bridge.telemetry import collectors
+from slurm_bridge.telemetry import collectors, durations
 
 PREFIX: Final = "slurm_bridge_"
 
@@ -70,6 +70,13 @@ class Instruments:
     def _histogram(self, name: str, meaning: str, buckets: tuple[float, ...], *labels: str) -> prometheus.Histogram:
         self._describe(name, "histogram", meaning, labels)
         return prometheus.Histogram(PREFIX + name, meaning, labels, buckets=buckets, registry=self.registry)
+
+    def _durations(self, name: str, meaning: str, bounds: tuple[float, ...], *labels: str) -> durations.Durations:
+        """A histogram that is quickly told of seconds."""
+        self._describe(name, "histogram", meaning, labels)
+        made = durations.Durations(PREFIX + name, meaning, bounds, labels)
+        self.registry.register(made)
+        return made
 
     def _describe(self, name: str, type_: str, meaning: str, labels: tuple[str, ...]) -> None:
         self.described.append(Described(name=PREFIX + name, type=type_, labels=labels, meaning=meaning))

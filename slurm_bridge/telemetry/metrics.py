@@ -22,7 +22,7 @@ class Metrics(Instruments):
         self._scheduling()
         self._placeholders()
         self._requests()
-        self.hook_duration = self._histogram(
+        self.hook_duration = self._durations(
             "hook_duration_seconds", "Duration of one hook in one phase.", _HOOKS, "hook", "phase"
         )
         self.hook_errors = self._counter(

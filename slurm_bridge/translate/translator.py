@@ -13,6 +13,7 @@ from slurm_bridge.model.features import FeatureDemand
 from slurm_bridge.model.job import Gres, JobRequest, Memory
 from slurm_bridge.model.verdict import Reject
 from slurm_bridge.model.workload import Workload
+from slurm_bridge.runtime import frozen_records
 from slurm_bridge.translate import annotations, claims, demands, gres, members, resources, shapes, sizes
 from slurm_bridge.translate.annotations import ParsedAnnotation
 from slurm_bridge.translate.claims import ClaimedValue
@@ -35,6 +36,7 @@ class Value:
     subject: str = ""
 
 
+@frozen_records.quick
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
 class Translated:
     """The request, the source of each of its values, and the annotations for the hooks.

@@ -12,6 +12,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from types import MappingProxyType
 
 import yaml
+from hooksbench import families
 
 from clusterbench import samples
 from clusterbench.testbed import Bed, until
@@ -81,7 +82,7 @@ def _raw(arena: Arena, gangs: Mapping[str, int] = MappingProxyType({})) -> Itera
     }
     command = [sys.executable, "-m", "clusterbench.raw", *(f"--{name}={value}" for name, value in arguments.items())]
     command += [f"--gang={name}={members}" for name, members in gangs.items()]
-    with _process(arena, "raw", command, stdin=subprocess.PIPE) as process:
+    with _process(arena.folder, "raw", command, stdin=subprocess.PIPE) as process:
         assert process.stdin is not None
         lines = process.stdin
 
@@ -89,7 +90,7 @@ def _raw(arena: Arena, gangs: Mapping[str, int] = MappingProxyType({})) -> Itera
             lines.write(f"{name} {uid}\n".encode())
             lines.flush()
 
-        yield Running(pid=process.pid, check=_lives(arena, "raw", process), told=tell)
+        yield Running(pid=process.pid, check=_lives(arena.folder, "raw", process), told=tell)
 
 
 @contextlib.contextmanager
@@ -101,27 +102,32 @@ def _kube_scheduler(arena: Arena) -> Iterator[Running]:
         "leaderElection": {"leaderElect": False},
         "profiles": [{"schedulerName": KUBE_SCHEDULER.scheduler}],
     }
-    file = _written(arena, "kube-scheduler.yaml", configuration)
+    file = _written(arena.folder, "kube-scheduler.yaml", configuration)
     binary = gomodules.binary(arena.bed.config, "kube-scheduler")
-    with _process(arena, "kube-scheduler", [str(binary), f"--config={file}", "--secure-port=0"]) as process:
-        yield Running(pid=process.pid, check=_lives(arena, "kube-scheduler", process))
+    with _process(arena.folder, "kube-scheduler", [str(binary), f"--config={file}", "--secure-port=0"]) as process:
+        yield Running(pid=process.pid, check=_lives(arena.folder, "kube-scheduler", process))
 
 
 @contextlib.contextmanager
-def _ours(arena: Arena, **settings: object) -> Iterator[Running]:
+def ours(env: Mapping[str, str], folder: pathlib.Path, settings: Mapping[str, object]) -> Iterator[Running]:
+    """Our daemon on the servers of this environment, with its files in this folder."""
     port = _free_port()
-    file = _written(arena, "slurm-bridge.yaml", configuration(arena.bed.env, port, settings))
-    with _process(arena, "slurm-bridge", [str(DAEMON), "run", "--config", str(file)]) as process:
+    file = _written(folder, "slurm-bridge.yaml", configuration(env, port, settings))
+    with _process(folder, "slurm-bridge", [str(DAEMON), "run", "--config", str(file)]) as process:
         page = f"http://127.0.0.1:{port}"
-        check = _lives(arena, "slurm-bridge", process)
+        check = _lives(folder, "slurm-bridge", process)
         until(lambda: _answers(f"{page}/readyz"), _READY_SECONDS, "slurm-bridge: ready", check)
         yield Running(pid=process.pid, check=check, calls=lambda: _counted(f"{page}/metrics"), cancels=True)
+
+
+def _ours(arena: Arena, settings: Mapping[str, object]) -> contextlib.AbstractContextManager[Running]:
+    return ours(arena.bed.env, arena.folder, settings)
 
 
 @contextlib.contextmanager
 def _hooked(arena: Arena, settings: Mapping[str, object], *components: str) -> Iterator[Running]:
     """With these hooks, and the rights of these components to see what they look at."""
-    with _granted(arena.bed.env, *components), _ours(arena, **settings) as running:
+    with _granted(arena.bed.env, *components), _ours(arena, settings) as running:
         yield running
 
 
@@ -152,7 +158,7 @@ def configuration(env: Mapping[str, str], port: int, others: Mapping[str, object
 
 def ours_with(**settings: object) -> Contestant:
     """Our daemon with other settings."""
-    return dataclasses.replace(OURS, enter=lambda arena: _ours(arena, **settings))
+    return dataclasses.replace(OURS, enter=lambda arena: _ours(arena, settings))
 
 
 def raw_with(gangs: Mapping[str, int]) -> Contestant:
@@ -162,7 +168,7 @@ def raw_with(gangs: Mapping[str, int]) -> Contestant:
 
 RAW = Contestant(name="raw loop", scheduler="bench-raw", enter=_raw)
 KUBE_SCHEDULER = Contestant(name="kube-scheduler", scheduler="bench-kube-scheduler", enter=_kube_scheduler)
-OURS = Contestant(name="slurm-bridge", scheduler="bench-slurm-bridge", enter=_ours)
+OURS = Contestant(name="slurm-bridge", scheduler="bench-slurm-bridge", enter=lambda arena: _ours(arena, {}))
 
 RATED = Contestant(
     name="bridge and rules",
@@ -176,27 +182,7 @@ ALL = Contestant(
     scheduler="bench-slurm-bridge-all",
     enter=lambda arena: _hooked(arena, ALL_RULES, "kube-scheduler", "yunikorn"),
 )
-#: Any number is ahead, as without queues: what is measured is the way of a pod, and not how queues throttle.
-_QUEUES = {
-    "name": "root",
-    "submitacl": "*",
-    "queues": [{"name": "default", "resources": {"max": {"vcore": "1000000"}}}],
-}
-_FIXED = {"name": "fixed", "value": "root.default"}
-_EVERY_HOOK: Sequence[Mapping[str, object]] = (
-    {
-        "name": "yunikorn",
-        "options": {
-            "order": False,
-            "ahead": 0,
-            "configuration": {"partitions": [{"name": "default", "placementrules": [_FIXED], "queues": [_QUEUES]}]},
-        },
-    },
-    {"name": "kai", "options": {"topologies": [{"name": "zones", "levels": ["topology.kubernetes.io/zone"]}]}},
-    {"name": "vela"},
-    {"name": "kube-scheduler", "options": {"tiers": 1}},
-)
-ALL_RULES: Mapping[str, object] = {"scheduler_names": [ALL.scheduler], "hooks": list(_EVERY_HOOK)}
+ALL_RULES: Mapping[str, object] = {"scheduler_names": [ALL.scheduler], "hooks": list(families.EVERY_HOOK)}
 
 UNRATED = Contestant(
     name="bridge, no rules",
@@ -206,7 +192,7 @@ UNRATED = Contestant(
 #: All families but that of the rules: what the rules cost beside the others.
 UNRATED_RULES: Mapping[str, object] = {
     "scheduler_names": [UNRATED.scheduler],
-    "hooks": [one for one in _EVERY_HOOK if one["name"] != "kube-scheduler"],
+    "hooks": [one for one in families.EVERY_HOOK if one["name"] != "kube-scheduler"],
 }
 
 CONTESTANTS: Mapping[str, Contestant] = {
@@ -221,10 +207,10 @@ CONTESTANTS: Mapping[str, Contestant] = {
 
 @contextlib.contextmanager
 def _process(
-    arena: Arena, name: str, command: Sequence[str], stdin: int = subprocess.DEVNULL
+    folder: pathlib.Path, name: str, command: Sequence[str], stdin: int = subprocess.DEVNULL
 ) -> Iterator[subprocess.Popen[bytes]]:
     """Its output goes to a log beside its files."""
-    with _log(arena, name).open("ab") as output:
+    with _log(folder, name).open("ab") as output:
         process = subprocess.Popen(command, stdin=stdin, stdout=output, stderr=output)
     try:
         yield process
@@ -232,16 +218,16 @@ def _process(
         _stop(process)
 
 
-def _log(arena: Arena, name: str) -> pathlib.Path:
-    return arena.folder / f"{name}.log"
+def _log(folder: pathlib.Path, name: str) -> pathlib.Path:
+    return folder / f"{name}.log"
 
 
-def _lives(arena: Arena, name: str, process: subprocess.Popen[bytes]) -> Callable[[], None]:
+def _lives(folder: pathlib.Path, name: str, process: subprocess.Popen[bytes]) -> Callable[[], None]:
     """Raises as soon as the process has ended, which it should not."""
 
     def check() -> None:
         if process.poll() is not None:
-            raise RuntimeError(f"{name} ended by itself with {process.returncode}, see {_log(arena, name)}")
+            raise RuntimeError(f"{name} ended by itself with {process.returncode}, see {_log(folder, name)}")
 
     return check
 
@@ -257,8 +243,8 @@ def _stop(process: subprocess.Popen[bytes]) -> None:
         process.wait()
 
 
-def _written(arena: Arena, name: str, content: object) -> pathlib.Path:
-    file = arena.folder / name
+def _written(folder: pathlib.Path, name: str, content: object) -> pathlib.Path:
+    file = folder / name
     file.write_text(yaml.safe_dump(content, sort_keys=False))
     return file
 

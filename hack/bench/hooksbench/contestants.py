@@ -3,6 +3,7 @@
 import dataclasses
 from collections.abc import Mapping
 
+from hooksbench.families import EVERY_HOOK
 from slurm_bridge.hooks.registry import HookConfig
 
 
@@ -28,6 +29,7 @@ KUBE_SCHEDULER = Contestant(name="kube-scheduler", hooks=(HookConfig(name="kube-
 #: A pod whose sample had no node for it is sampled again at once: a pause would be measured, and is no work.
 _AT_ONCE = {"backoff_seconds": 0.001, "max_backoff_seconds": 0.001}
 _VELA = HookConfig(name="vela", options=_AT_ONCE)
+_EVERY = {str(one["name"]): HookConfig(name=str(one["name"]), options=one.get("options", {})) for one in EVERY_HOOK}
 _WHOLE = HookConfig(name="vela", options={**_AT_ONCE, "clusters_percent": 100, "nodes_bp": 10_000})
 
 CONTESTANTS: Mapping[str, Contestant] = {
@@ -39,5 +41,9 @@ CONTESTANTS: Mapping[str, Contestant] = {
         Contestant(name="vela, threads", hooks=(_VELA,), threads=True),
         # What sampling saves: no configuration for a real cluster.
         Contestant(name="vela, every node", hooks=(_WHOLE,)),
+        # For these no goal is set: a kai that has nothing to say to a single pod, and what all cost together.
+        Contestant(name="kai, no gangs", hooks=(_EVERY["kai"],), judged=False),
+        Contestant(name="yunikorn", hooks=(_EVERY["yunikorn"],), judged=False),
+        Contestant(name="all families", hooks=tuple(_EVERY.values()), judged=False),
     )
 }

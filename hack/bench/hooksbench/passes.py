@@ -1,6 +1,7 @@
 """One contestant places workloads: each goes through a whole chain, and the cluster changes before the next comes."""
 
 import dataclasses
+import itertools
 import queue
 import random
 import time
@@ -67,6 +68,7 @@ class Passes:
             strict=False,
             dice=random.Random(1),
             observer=self._watch,
+            shows_scores=lambda: False,
             settle=slurm_fit.SlurmFit(),
             wake=self._woken.put,
             seen=world.keeper.snapshot,
@@ -74,6 +76,7 @@ class Passes:
         )
         self._chain = registry.build(contestant.hooks, around, installed={})
         self._chain.see({need: SHELVES[need] for need in self._chain.needs})
+        self._chain.restore((), fresh=True)
 
     def close(self) -> None:
         """End what works beside the passes."""
@@ -84,12 +87,19 @@ class Passes:
         self._watch.inside.clear()
         began, cpu = time.perf_counter(), time.process_time()
         waits = self._place({one.workload.root.key: one for one in asked})
-        return Spent(
+        spent = Spent(
             seconds=time.perf_counter() - began,
             cpu_seconds=time.process_time() - cpu,
             waits=waits,
             inside=dict(self._watch.inside),
         )
+        self._end(asked)
+        return spent
+
+    def _end(self, asked: Sequence[Asked]) -> None:
+        """For the hooks they are over; on their nodes they stay until others come."""
+        for one, hook in itertools.product(asked, self._chain.hooks):
+            hook.ended(one.workload.root.key)
 
     def _place(self, asked: Mapping[str, Asked]) -> int:
         left = {uid: wait for uid, one in asked.items() if (wait := self._pass(one)) is not None}
@@ -134,6 +144,8 @@ class Passes:
         placement = self._world.seat(one.workload.pods, tried, plan.request.excluded_nodes)
         self._agreed(one, self._chain.verify(one.workload, placement, keeper.snapshot()))
         self._world.settle(one.workload.pods, placement)
+        for hook in self._chain.hooks:
+            hook.forget(one.workload.root.key)
         return None
 
     def _agreed(self, one: Asked, obstacle: object) -> None:

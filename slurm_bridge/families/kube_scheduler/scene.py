@@ -17,6 +17,7 @@ from slurm_bridge.cluster.snapshot import ClusterSnapshot
 from slurm_bridge.families.kube_scheduler.options import Capacity
 from slurm_bridge.model.pod import Pod
 from slurm_bridge.model.selectors import Requirement
+from slurm_bridge.runtime import frozen_records
 from slurm_bridge.translate import resources
 
 Labels = Mapping[str, str]
@@ -30,6 +31,7 @@ class AddedAffinity:
     preferred: tuple[Mapping[str, Any], ...] = ()
 
 
+@frozen_records.quick
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
 class Lookup:
     """Where to find objects that rules speak of; a hook gives what its needs let it see, and what is configured.
@@ -52,6 +54,7 @@ class Lookup:
 NOWHERE = Lookup()
 
 
+@frozen_records.quick
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Scene:
     """One pod in one pass. `columns` are the nodes that are judged.

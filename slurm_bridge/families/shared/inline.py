@@ -5,8 +5,7 @@ answer is there: far more than most of such work costs. Work that has become lon
 inline now and then.
 """
 
-import contextlib
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 
 from slurm_bridge import ports
 from slurm_bridge.runtime.clock import thread_seconds
@@ -36,16 +35,14 @@ class InlineBudget:
         """By what it took of late."""
         return self._long < IN_A_ROW or self._clock.now() >= self._rests_until
 
-    @contextlib.contextmanager
-    def measured(self) -> Iterator[None]:
-        """One piece of work, in this thread."""
-        began = self._spent()
-        try:
-            yield
-        finally:
-            seconds = self._spent() - began
-            if seconds <= self._most:
-                self._long = 0
-            else:
-                self._long += 1
-                self._rests_until = self._clock.now() + REST
+    def begin(self) -> float:
+        """One piece of work begins, in this thread: what `end` is to be told, whatever comes of the work."""
+        return self._spent()
+
+    def end(self, begun: float) -> None:
+        """It has come to its end."""
+        if self._spent() - begun <= self._most:
+            self._long = 0
+        else:
+            self._long += 1
+            self._rests_until = self._clock.now() + REST

@@ -24,6 +24,7 @@ from slurm_bridge.families.vela.scene import Rows, SamplingScene
 from slurm_bridge.families.vela.scores import Weighted
 from slurm_bridge.families.vela.smart import Merged
 from slurm_bridge.hooks.base import Scores, Tiers
+from slurm_bridge.runtime import frozen_records
 
 UNKNOWN_HERE = "not a node of this cluster"
 UNKNOWN_TO_SLURM = "not known to Slurm"
@@ -46,6 +47,7 @@ _WHOLE = Tiers(count=1)
 UNRATED = Scores(nodes={}, tiers=_WHOLE)
 
 
+@frozen_records.quick
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class SamplingDecision:
     """The nodes that are left, best first, with their final scores and the uids of the Kubernetes nodes, by place.

@@ -5,11 +5,10 @@ ask ─► sampling queue ─► sampler pool ─► decision queue ─► decis
                           at once)
 """
 
-import contextlib
 import dataclasses
 import itertools
 import random
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 
 from slurm_bridge.families.shared.inline import InlineBudget
 from slurm_bridge.families.shared.worker_pool import KeyedWorkerPool
@@ -28,6 +27,7 @@ from slurm_bridge.hooks.emitter import Emitter
 from slurm_bridge.hooks.services import HookServices
 from slurm_bridge.model.names import WorkloadKey
 from slurm_bridge.model.pod import Pod
+from slurm_bridge.runtime import frozen_records
 
 #: At most so many pods wait to be sampled; others are looked at again later.
 MOST_WAITING = 100_000
@@ -42,6 +42,7 @@ _LOOK_MS = 60_000
 NOT_SAMPLED = "could take it, and were not sampled or not offered"
 
 
+@frozen_records.quick
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
 class SamplingQuestion:
     """For which pod of which workload nodes are wanted: it stands for all that are alike. `number` is never reused.
@@ -119,18 +120,26 @@ class SamplingService:
         return self._samplers.submit(number, self._sample_first)
 
     def _sampled_here(self, question: SamplingQuestion) -> None:
-        with self._inline.measured(), self._guarded(question):
-            merged = self._sampler.sample(question.request)
-            self._count("sampled")
-            self._count("agents-failed", len(merged.failed))
-            for name, why in merged.failed.items():
-                self._services.log.debug(f"agent {name} is left out: {why}")
-            if not merged.answered:
-                self._told(question, AgentsUnavailable(message=f"no agent answered: {_failures(merged.failed)}"))
-            elif not merged.nodes:
-                self._told(question, self._looked(question) or Nowhere(message=self._nothing(question, merged)))
-            else:
-                self._hand_on(question, merged)
+        begun = self._inline.begin()
+        try:
+            self._sample_once(question)
+        except Exception as error:  # noqa: BLE001 - plugins are foreign code
+            self._failed(question, error)
+        finally:
+            self._inline.end(begun)
+
+    def _sample_once(self, question: SamplingQuestion) -> None:
+        merged = self._sampler.sample(question.request)
+        self._count("sampled")
+        self._count("agents-failed", len(merged.failed))
+        for name, why in merged.failed.items():
+            self._services.log.debug(f"agent {name} is left out: {why}")
+        if not merged.answered:
+            self._told(question, AgentsUnavailable(message=f"no agent answered: {_failures(merged.failed)}"))
+        elif not merged.nodes:
+            self._told(question, self._looked(question) or Nowhere(message=self._nothing(question, merged)))
+        else:
+            self._hand_on(question, merged)
 
     def close(self) -> None:
         """No answer is reported from now on."""
@@ -156,8 +165,10 @@ class SamplingService:
         key = str(question.number)
 
         def decide() -> None:
-            with self._guarded(question):
+            try:
                 self._told(question, self._decided(question, merged))
+            except Exception as error:  # noqa: BLE001 - plugins are foreign code
+                self._failed(question, error)
 
         if not self._deciders.run_inline(key, decide) and not self._deciders.submit(key, decide):
             decide()
@@ -200,15 +211,11 @@ class SamplingService:
         snapshot, now = self._services.snapshot(), self._services.clock.wall()
         return SamplingScene(question.pod, snapshot.columns, now, self._emitter.inside(question.partition, snapshot))
 
-    @contextlib.contextmanager
-    def _guarded(self, question: SamplingQuestion) -> Iterator[None]:
+    def _failed(self, question: SamplingQuestion, error: Exception) -> None:
         """A plugin that raises costs its pod a try, and never the pod itself."""
-        try:
-            yield
-        except Exception as error:  # noqa: BLE001 - plugins are foreign code
-            wrong = f"{type(error).__name__}: {error}"
-            self._services.log.warning(f"sampling for {question.key} failed: {wrong}")
-            self._told(question, Nowhere(message=f"sampling failed: {wrong}"))
+        wrong = f"{type(error).__name__}: {error}"
+        self._services.log.warning(f"sampling for {question.key} failed: {wrong}")
+        self._told(question, Nowhere(message=f"sampling failed: {wrong}"))
 
     def _count(self, what: str, amount: int = 1) -> None:
         if amount:

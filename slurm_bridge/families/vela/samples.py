@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 from slurm_bridge.cluster.columns import Coded, NodeColumns, Whole
 from slurm_bridge.families.vela.scene import Rows
 from slurm_bridge.model.pod import Pod
+from slurm_bridge.runtime import frozen_records
 
 #: How many of its nodes an agent returns, in basis points (hundredths of a percent).
 USUAL_NODES_BP = 200
@@ -113,6 +114,7 @@ class SamplingRequest:
     seconds: float | None = None
 
 
+@frozen_records.quick
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class SamplingResponse:
     """The nodes of one agent that passed, in the order in which they were found.

@@ -11,6 +11,7 @@ from slurm_bridge.families.vela import dice, samples
 from slurm_bridge.families.vela.dice import Dice
 from slurm_bridge.families.vela.loop import LoopStatus
 from slurm_bridge.families.vela.samples import NO_NUMBERS, USUAL_NODES_BP, Picked, SamplingResponse
+from slurm_bridge.runtime import frozen_records
 
 T = TypeVar("T")
 
@@ -53,6 +54,7 @@ class AgentFailure:
     why: str
 
 
+@frozen_records.quick
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Merged:
     """All answers as one, by place. `sizes` says how many nodes each cluster gave, `failed` why one gave no answer.

@@ -16,6 +16,7 @@ from slurm_bridge.model.job import GresPer, JobRequest, MemoryPer
 from slurm_bridge.model.meta import Object
 from slurm_bridge.model.names import WorkloadKey
 from slurm_bridge.model.workload import Workload
+from slurm_bridge.runtime import frozen_records
 from slurm_bridge.translate import resources
 
 MEMORY = "memory"
@@ -28,6 +29,7 @@ _AMOUNTS = frozenset({"cpus_per_task", "memory", "gres"})
 _MOST_TIMES = 1024
 
 
+@frozen_records.quick
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
 class CoreDemand:
     """Everything that the core is told. `title` is for people; `created` is Unix time.

@@ -8,6 +8,7 @@ verify   one with whole nodes counts as those it has
 """
 
 import dataclasses
+import functools
 import threading
 from collections.abc import Mapping, Sequence
 from typing import ClassVar
@@ -49,6 +50,8 @@ _NO_SCORES = Scores(nodes={})
 _NO_FIELDS = Fields()
 _HELD = Admit(note="held by another hook before; it enters its queue when no other holds it")
 _SOON = 1.0
+#: Of so many queues it is remembered what they are in Slurm.
+_MOST_QUEUES = 1024
 
 
 class Yunikorn:
@@ -75,6 +78,8 @@ class Yunikorn:
             PartitionMeasure(self._setup, self._running) if self._setup.own else Measure(self._setup.partition)
         )
         self._demands = demands.Demands(options)
+        #: Every workload of a queue gets the same.
+        self._fields = functools.lru_cache(maxsize=_MOST_QUEUES)(self._setup.fields)
         #: Workloads that this hook has let go on in a pass that has not ended, as far as is known.
         self._trying = NO_WORKLOAD
         #: Workloads that other hooks have stopped after that: they enter a queue when nothing else holds them.
@@ -233,7 +238,7 @@ class Yunikorn:
         member = manager.members.get(ask.workload.root.key) if manager is not None else None
         if self._setup.options.mode == OFF or member is None or not member.queue:
             return _NO_FIELDS
-        return self._setup.fields(member.queue)
+        return self._fields(member.queue)
 
     def score(self, session: Session, ask: Ask, nodes: Nodes) -> Scores:
         """By the order of nodes that the application or its partition chose; none where neither did."""
@@ -291,7 +296,7 @@ class Yunikorn:
         uid = ask.workload.root.key
         namespaces, classes = session.view(Need.NAMESPACES), session.view(Need.PRIORITYCLASSES)
         wanted = self._demands.of(ask, namespaces, classes, session.snapshot)
-        unknown = _unknown(wanted.node_sort, self._node_sorts)
+        unknown = _unknown(wanted.node_sort, self._node_sorts) if wanted.node_sort else ""
         if unknown:
             wanted = dataclasses.replace(wanted, problem=wanted.problem or unknown)
         member = manager.members.get(uid)
@@ -344,7 +349,7 @@ class Yunikorn:
 
 def _unknown(sort: str, known: Sequence[str]) -> str:
     """What is wrong with an order of nodes, "" where there is such a one."""
-    if not sort or sort in known:
+    if sort in known:
         return ""
     allowed = f"{', '.join(known[:-1])} and {known[-1]}"
     return f"annotation {JOB_PREFIX}node-sort-policy is {sort!r}: allowed are {allowed}, or no such annotation"

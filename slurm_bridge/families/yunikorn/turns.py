@@ -62,10 +62,11 @@ class CoreTurns:
         if self._threads and (self._own or not self._inline.pays):
             self._due.set()
         elif self._busy.acquire(timeout=patience) if patience else self._busy.acquire(blocking=False):
+            begun = self._inline.begin()
             try:
-                with self._inline.measured():
-                    self._work()
+                self._work()
             finally:
+                self._inline.end(begun)
                 self._busy.release()
         else:
             # The working thread may have looked for the last time already.

@@ -26,14 +26,9 @@ class Desk:
     def work(self, *seconds: float) -> None:
         """Pieces one after the other."""
         for one in seconds:
-            with self.inline.measured():
-                self.spent.now += one
-
-    def fail(self, seconds: float) -> None:
-        """One that ends with an error."""
-        with self.inline.measured():
-            self.spent.now += seconds
-            raise LookupError
+            begun = self.inline.begin()
+            self.spent.now += one
+            self.inline.end(begun)
 
 
 @pytest.fixture
@@ -69,11 +64,3 @@ def test_it_is_tried_now_and_then_whether_it_still_is(desk: Desk) -> None:
     desk.clock.advance(REST)
     desk.work(0.001)
     assert desk.inline.pays
-
-
-def test_work_that_fails_has_taken_its_time_all_the_same(desk: Desk) -> None:
-    """And its failure is the caller's."""
-    for _ in range(IN_A_ROW):
-        with pytest.raises(LookupError):
-            desk.fail(1.0)
-    assert not desk.inline.pays

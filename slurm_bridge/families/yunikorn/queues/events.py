@@ -24,6 +24,7 @@ from slurm_bridge.families.yunikorn.queues.records import (
     Registration,
     Update,
 )
+from slurm_bridge.runtime import frozen_records
 
 E = TypeVar("E")
 
@@ -128,6 +129,7 @@ class Leaving:
     why: records.Why = records.Why.ASKED
 
 
+@frozen_records.quick
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
 class ProposalAnswer:
     """What became of a proposal, and why not; an accepted one is for all schedulers."""
@@ -157,6 +159,7 @@ class ToGo:
 # -- to the cache, from the scheduler --------------------------------------------------------------------------------
 
 
+@frozen_records.quick
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
 class Bundle:
     """Allocations that a scheduler wants committed, each for itself."""

@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 
 from slurm_bridge.families.yunikorn.queues.amounts import Amount, Known
 from slurm_bridge.families.yunikorn.queues.config.documents import Document
+from slurm_bridge.runtime import frozen_records
 
 
 class NodeMode(enum.Enum):
@@ -42,6 +43,7 @@ class Why(enum.Enum):
     NODE_REMOVED = "node-removed"
 
 
+@frozen_records.quick
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
 class Application:
     """A workload root; `submitted` is Unix time, `placeholders` the total of all task groups of a gang.
@@ -62,6 +64,7 @@ class Application:
     forced: bool = False
 
 
+@frozen_records.quick
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
 class AskId:
     """The ask, or the allocation that came of it, of an application."""
@@ -71,6 +74,7 @@ class AskId:
     key: str
 
 
+@frozen_records.quick
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
 class AllocationAsk:
     """Room for all members or for none: each takes `resource` on some node. `created` is Unix time.
@@ -187,6 +191,7 @@ class Origin:
     rooms: Rooms | None = None
 
 
+@frozen_records.quick
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
 class Update:
     """All that may change at once; handled in the order of the fields.
@@ -215,6 +220,7 @@ class Update:
     terminated: bool = False
 
 
+@frozen_records.quick
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
 class AnswerSubject:
     """What an answer is about: `name` is the application or the node, `key` the ask or allocation."""
@@ -264,6 +270,7 @@ class Eviction:
     nodes: tuple[str, ...] = ()
 
 
+@frozen_records.quick
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
 class News:
     """What happened, all of one moment and one resource manager."""
@@ -275,6 +282,7 @@ class News:
     evictions: tuple[Eviction, ...] = ()
 
 
+@frozen_records.quick
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
 class FitQuestion:
     """May a member of this ask run on this node? `reserving`: the node is only to be kept for it.

@@ -24,8 +24,7 @@ def never() -> InlineBudget:
     """Nothing is short enough, and that is known."""
     inline = InlineBudget(VirtualClock(), most_seconds=-1.0)
     for _ in range(IN_A_ROW):
-        with inline.measured():
-            pass
+        inline.end(inline.begin())
     return inline
 
 

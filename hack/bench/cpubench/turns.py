@@ -1,0 +1,89 @@
+"""One turn: fresh pocket servers, a daemon between them, pods that warm it up, pods that are measured."""
+
+import contextlib
+import dataclasses
+import pathlib
+import time
+from collections.abc import Iterator
+
+from clusterbench import contestants, processes
+from clusterbench.contestants import Running
+from clusterbench.testbed import until
+from clusterbench.workload import Load
+
+from cpubench.chains import CHAINS
+from slurm_bridge.demo import pocket, work
+from slurm_bridge.model import kinds
+from slurm_bridge.sim.kube import resources
+from slurm_bridge.sim.kube.followers import Tail
+
+#: Pods before those that are measured: connections are open then, and caches filled.
+WARM = 100
+
+_SECONDS = 300.0
+_NAMESPACE = "bench"
+
+
+@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
+class Turn:
+    """Seconds of the daemon's processor time, and by the clock, from the first pod created to the last one bound."""
+
+    who: str
+    pods: int
+    cpu: float
+    seconds: float
+
+    @property
+    def ms_per_pod(self) -> float:
+        """Processor time of one pod in milliseconds."""
+        return self.cpu / self.pods * 1000
+
+
+class Stage:
+    """A daemon between pocket servers; `check` raises when it has ended."""
+
+    def __init__(self, world: pocket.PocketWorld, running: Running) -> None:
+        self.running = running
+        self._world = world
+        self._pods = Tail(world.kube.store, resources.of(kinds.PODS))
+        self._bound: set[str] = set()
+
+    def bind(self, pods: int, prefix: str) -> None:
+        """Create pods as fast as they come, and wait until each has its node."""
+        load = Load(namespace=_NAMESPACE, scheduler=contestants.OURS.scheduler, pods=pods, prefix=prefix)
+        self._bound.clear()
+        for name in load.names():
+            pod = load.pod(name)
+            self._world.kube.create(kinds.PODS, {**pod, "metadata": {**pod["metadata"], "namespace": _NAMESPACE}})
+        until(lambda: self._count() >= pods, _SECONDS, f"{pods} pods bound", self.running.check)
+
+    def _count(self) -> int:
+        news = (event.new for event in self._pods.news() if not event.gone)
+        self._bound.update(pod.name for pod in news if pod.fields["spec.nodeName"])
+        return len(self._bound)
+
+
+def play(who: str, nodes: int, pods: int, folder: pathlib.Path) -> Turn:
+    """Measure one contestant once."""
+    with pocket.world(nodes=nodes) as world, _daemon(world, who, folder) as running:
+        stage = Stage(world, running)
+        stage.bind(WARM, "warm")
+        meter, began = processes.Meter({who: running.pid}), time.monotonic()
+        stage.bind(pods, "pod")
+        return Turn(who=who, pods=pods, cpu=meter.read()[who], seconds=time.monotonic() - began)
+
+
+@contextlib.contextmanager
+def _daemon(world: pocket.PocketWorld, who: str, folder: pathlib.Path) -> Iterator[Running]:
+    folder.mkdir(parents=True, exist_ok=True)
+    namespaces = (_NAMESPACE, work.DAEMON_NAMESPACE)
+    for manifest in ({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name}} for name in namespaces):
+        world.kube.create(work.kind_of(manifest), manifest)
+    env = {
+        "SLURMRESTD_URL": world.slurm_url,
+        "SLURM_TOKEN_FILE": str(world.token_file),
+        "KUBECONFIG_DAEMON": str(world.kubeconfig),
+        "DAEMON_NAMESPACE": work.DAEMON_NAMESPACE,
+    }
+    with contestants.ours(env, folder, {"hooks": list(CHAINS[who])}) as running:
+        yield running
