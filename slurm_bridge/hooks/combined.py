@@ -125,8 +125,10 @@ def layer(outer: NodeSet, answer: Subsets) -> tuple[NodeSet, ...]:
 
 def leaves_out(before: Sequence[NodeSet], divided: Sequence[NodeSet], nodes: Nodes) -> bool:
     """Sets of which none was required, and not all nodes, have become none, or sets that are never left."""
+    if divided and not any(one.required for one in divided):
+        return False
     preferred = not any(one.required or len(one.nodes) == len(nodes) for one in before)
-    return preferred and bool(before) and (not divided or any(one.required for one in divided))
+    return preferred and bool(before)
 
 
 def _within(outer: NodeSet, inner: NodeSet) -> NodeSet:
@@ -157,6 +159,8 @@ def _within(outer: NodeSet, inner: NodeSet) -> NodeSet:
 def covered(outer: NodeSet, inner: Iterable[NodeSet]) -> int:
     """How many nodes of a set are in some set within it."""
     sets = [one.nodes for one in inner]
+    if len(sets) == 1:
+        return len(sets[0])
     whole = any(nodes is outer.nodes for nodes in sets)
     return len(outer.nodes) if whole else len(frozenset().union(*sets))
 

@@ -28,7 +28,8 @@ NO_STORAGE = Storage(claim=lambda _namespace, _name: None, volume=lambda _name: 
 
 def claimed(pod: Pod) -> bool:
     """Whether a pod uses any claim; most use none, and every pod is asked."""
-    return any("persistentVolumeClaim" in volume or "ephemeral" in volume for volume in pod.spec.volumes)
+    volumes = pod.spec.volumes
+    return bool(volumes) and any("persistentVolumeClaim" in volume or "ephemeral" in volume for volume in volumes)
 
 
 def claims(pod: Pod) -> Iterator[str]:

@@ -5,7 +5,7 @@ from collections.abc import Iterator, Mapping, Sequence
 
 import msgspec
 
-from slurm_bridge.cluster.recent_answers import Recent
+from slurm_bridge.cluster.memo import ByPod
 from slurm_bridge.model import names
 from slurm_bridge.model.pod import Pod, PodTerm
 
@@ -16,32 +16,15 @@ MOST_PODS = 4096
 #: not among them: some nodes have them already.
 _ANYWHERE = frozenset({"configMap", "downwardAPI", "emptyDir", "gitRepo", "hostPath", "projected", "secret"})
 
-_keys: Recent[int, tuple[Pod, bytes]] = Recent(MOST_PODS)
-_bodies: Recent[int, tuple[Pod, bytes]] = Recent(MOST_PODS)
 
-
-def key(pod: Pod) -> bytes:
-    """The class of a pod: namespace, labels, owning controller, the job's annotations, and what its spec asks for.
-
-    Not its name, uid or status: a rule that looks at these has to remember by them as well.
-    """
-    known = _keys.get(id(pod))
-    # Its number may have been another pod's, which is kept here as long as its key is: then they are not the same.
-    if known is not None and known[0] is pod:
-        return known[1]
+def _of_pod(pod: Pod) -> bytes:
     meta = pod.metadata
     controller = next((owner for owner in meta.owner_references if owner.controller), None)
     written = {name: value for name, value in meta.annotations.items() if name.startswith(names.JOB_PREFIX)}
-    made = msgspec.json.encode((meta.labels, controller, written), order="deterministic") + _body(pod)
-    _keys.put(id(pod), (pod, made))
-    return made
+    return msgspec.json.encode((meta.labels, controller, written), order="deterministic") + _body(pod)
 
 
-def _body(pod: Pod) -> bytes:
-    """The namespace, and what the spec asks for."""
-    known = _bodies.get(id(pod))
-    if known is not None and known[0] is pod:
-        return known[1]
+def _of_spec(pod: Pod) -> bytes:
     # Gates and groups decide when a pod is placed, and not where; each pod of an Indexed Job has its own hostname.
     spec = msgspec.structs.replace(
         pod.spec,
@@ -51,9 +34,15 @@ def _body(pod: Pod) -> bytes:
         hostname="",
         subdomain="",
     )
-    made = msgspec.json.encode((pod.metadata.namespace, spec), order="deterministic")
-    _bodies.put(id(pod), (pod, made))
-    return made
+    return msgspec.json.encode((pod.metadata.namespace, spec), order="deterministic")
+
+
+#: The class of a pod: namespace, labels, owning controller, the job's annotations, and what its spec asks for.
+#: Not its name, uid or status: a rule that looks at these has to remember by them as well.
+key: ByPod[bytes] = ByPod(_of_pod, MOST_PODS)
+
+#: The namespace, and what the spec asks for.
+_body: ByPod[bytes] = ByPod(_of_spec, MOST_PODS)
 
 
 def exchangeable(pods: Sequence[Pod]) -> bool:

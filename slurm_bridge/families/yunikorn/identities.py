@@ -31,6 +31,8 @@ QUEUES: Final = ((LABEL, f"{DOMAIN}queue"), (ANNOTATION, f"{DOMAIN}queue"), (LAB
 #: What they say of users.
 USERS: Final = ((ANNOTATION, f"{DOMAIN}user.info"), (LABEL, f"{DOMAIN}username"))
 
+_KEYS: Final = frozenset(key for _, key in (*IDS, *QUEUES, *USERS))
+
 _ID_WORDS: Final = "1 to 63 letters, digits, - _ and ., with a letter or digit at both ends"
 _ID: Final = re.compile(r"[A-Za-z0-9]([-A-Za-z0-9_.]{0,61}[A-Za-z0-9])?", re.ASCII)
 _QUEUE_WORDS: Final = "1 to 255 letters, digits and . _ : # / @ -"
@@ -55,7 +57,9 @@ class ApplicationIdentity:
 
         Else a Deployment that moves to another queue could not replace its pods one by one. A name is one application.
         """
-        return self if self.given else dataclasses.replace(self, key=f"{self.key}\n{queue.lower()}\n{account}")
+        if self.given:
+            return self
+        return ApplicationIdentity(key=f"{self.key}\n{queue.lower()}\n{account}", title=self.title)
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
@@ -99,7 +103,8 @@ def _said(pods: Iterable[Pod], places: Sequence[Place]) -> Iterator[_PodMark]:
     """What is there and not empty, pod by pod."""
     for pod in pods:
         labels, annotations = pod.metadata.labels, pod.metadata.annotations
-        if not labels and not annotations:
+        # Most pods have none of them, and every pod is asked.
+        if _KEYS.isdisjoint(labels) and _KEYS.isdisjoint(annotations):
             continue
         for place in places:
             kind, key = place

@@ -27,15 +27,20 @@ _INSIDE: VersionCache[tuple[str, ...], tuple[object, Mask]] = VersionCache()
 
 def wants(ask: Ask, snapshot: ClusterSnapshot) -> bool:
     """No other job runs on its nodes: it asks for that, or a partition of Slurm is so for all jobs."""
-    return ask.request.exclusive or any(one.exclusive for one in named(ask.request.partition, snapshot.partitions))
+    if ask.request.exclusive:
+        return True
+    for one in named(ask.request.partition, snapshot.partitions):  # noqa: SIM110 - every pass asks it twice
+        if one.exclusive:
+            return True
+    return False
 
 
 def named(text: str | None, partitions: Sequence[Partition]) -> tuple[Partition, ...]:
     """The partitions of a request: Slurm's default where it names none."""
     if not text:
-        return tuple(one for one in partitions if one.default)
+        return tuple([one for one in partitions if one.default])
     names = text.split(",")
-    return tuple(one for one in partitions if one.name in names)
+    return tuple([one for one in partitions if one.name in names])
 
 
 def expected(ask: Ask, asked: Mapping[str, int], minimum: int, snapshot: ClusterSnapshot) -> dict[str, int]:

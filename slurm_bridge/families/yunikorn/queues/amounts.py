@@ -1,7 +1,7 @@
 """Resources as amounts by type: arithmetic, whether one fits into another, and shares.
 
 An amount may be negative. A type that is absent is undefined, which differs from 0; None is no resource at all.
-Only `add` changes what it is given.
+Only `add` changes what it is given. What each pass asks of each ask is written without calls: it takes half as long.
 """
 
 import math
@@ -20,15 +20,18 @@ _END: tuple[float, float] = (0, math.inf)
 def plus(left: Known, right: Known) -> dict[str, int]:
     """The sum by type, of all types of either side."""
     total = dict(left or ())
-    for kind, amount in (right or {}).items():
-        total[kind] = total.get(kind, 0) + amount
+    if right:
+        for kind in right:
+            total[kind] = total[kind] + right[kind] if kind in total else right[kind]
     return total
 
 
 def add(total: dict[str, int], amount: Known) -> None:
     """The sum in place, as usage is kept; a type of which nothing is left is no longer there."""
-    for kind, one in (amount or {}).items():
-        added = total.get(kind, 0) + one
+    if not amount:
+        return
+    for kind in amount:
+        added = total[kind] + amount[kind] if kind in total else amount[kind]
         if added:
             total[kind] = added
         else:
@@ -38,8 +41,9 @@ def add(total: dict[str, int], amount: Known) -> None:
 def minus(left: Known, right: Known) -> dict[str, int]:
     """The difference by type, of all types of either side."""
     total = dict(left or ())
-    for kind, amount in (right or {}).items():
-        total[kind] = total.get(kind, 0) - amount
+    if right:
+        for kind in right:
+            total[kind] = total[kind] - right[kind] if kind in total else -right[kind]
     return total
 
 
@@ -78,18 +82,22 @@ def same(left: Known, right: Known) -> bool:
 
 def fit_in(smaller: Known, larger: Known) -> bool:
     """No type of the smaller one exceeds the larger one, in which less than nothing and undefined count as 0."""
+    if not smaller:
+        return True
     room = larger or {}
-    for kind, amount in (smaller or {}).items():  # noqa: SIM110 - a pass asks it of every ask; `all` is half as fast
-        if amount > 0 and amount > room.get(kind, 0):
+    for kind in smaller:
+        amount = smaller[kind]
+        if amount > 0 and (kind not in room or amount > room[kind]):
             return False
     return True
 
 
 def fit_in_max_undefined(smaller: Known, larger: Known) -> bool:
     """As `fit_in`, but a type that the larger one leaves undefined is unlimited."""
-    room = larger or {}
-    for kind, amount in (smaller or {}).items():  # noqa: SIM110 - as above
-        if amount > 0 and amount > room.get(kind, amount):
+    if not smaller or not larger:
+        return True
+    for kind in smaller:  # noqa: SIM110 - `all` is half as fast
+        if kind in larger and 0 < smaller[kind] > larger[kind]:
             return False
     return True
 

@@ -238,7 +238,6 @@ class CoreEventQueue(Generic[E]):
     def take(self) -> tuple[E, ...]:
         """All that there is now; what is appended meanwhile stays for the next time. One at a time takes."""
         events = self._events
-        count = len(events)
-        if count > 1:
-            return tuple([events.popleft() for _ in range(count)])
-        return (events.popleft(),) if count else ()
+        if not events:
+            return ()
+        return tuple([events.popleft() for _ in range(len(events))])

@@ -1,6 +1,7 @@
 """Names of partitions: outside each resource manager has its own, inside `xyz` of the manager `rm` is `rm_xyz`."""
 
 import dataclasses
+import operator
 from typing import Any, TypeVar
 
 from slurm_bridge.families.yunikorn.queues import records
@@ -32,6 +33,8 @@ _NAMED = (
     "removed_applications",
     "removed_nodes",
 )
+
+_named = operator.attrgetter(*_NAMED)
 
 #: Of so many asks it is remembered what they are outside: each is asked about and told of at least once.
 _MOST_ASKS = 4096
@@ -105,9 +108,10 @@ class Names:
 
     def inside(self, update: Update) -> Update:
         """A request with the names inside."""
-        given: dict[str, Any] = {
-            field: tuple([self._inside(one) for one in some]) for field in _NAMED if (some := getattr(update, field))
-        }
+        given: dict[str, Any] = {}
+        if any(named := _named(update)):
+            pairs = zip(_NAMED, named, strict=True)
+            given = {field: tuple([self._inside(one) for one in some]) for field, some in pairs if some}
         if update.configuration is not None:
             given["configuration"] = document_inside(self._rm, update.configuration)
         if update.applications:

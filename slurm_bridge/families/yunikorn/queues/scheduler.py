@@ -6,6 +6,8 @@ from slurm_bridge.families.yunikorn.queues.lane import Lane, Setting
 
 #: Those that name the incarnation that they are for.
 _OF_ONE = (events.ProposalAnswer, events.Leaving)
+#: Those of which more is asked than whose they are.
+_OTHERS = (events.Configured, events.Dropped, *_OF_ONE)
 
 
 class Scheduler:
@@ -26,7 +28,9 @@ class Scheduler:
         """Hand on every event that has come in."""
         for event in self.events.take():
             lane = self.lanes.get(event.partition)
-            if isinstance(event, events.Configured) and (lane is None or lane.origin != event.origin):
+            if lane is not None and event.__class__ not in _OTHERS:
+                lane.inbox.put(event)
+            elif isinstance(event, events.Configured) and (lane is None or lane.origin != event.origin):
                 self.lanes[event.partition] = Lane(event.partition, event.origin, event.settings, self._setting)
             elif isinstance(event, events.Dropped):
                 self.lanes.pop(event.partition, None)
