@@ -6,9 +6,9 @@ BIN    := $(VENV)/bin
 READY  := $(VENV)/ready
 
 .DEFAULT_GOAL := help
-.PHONY: help run test thorough simulate storms fuzz coverage check cluster-up cluster-down cluster-status cluster-test contract e2e nodes chaos soak oracle bench bench-hooks docs lock clean
+.PHONY: help run test thorough simulate storms fuzz coverage check cluster-up cluster-down cluster-status cluster-test contract e2e nodes chaos soak oracle bench bench-hooks bench-cpu docs lock clean
 
-# How many seeded runs `make simulate` takes, and what `make chaos`, `make bench` and `make bench-hooks` are told
+# How many seeded runs `make simulate` takes, and what `make chaos`, `make bench` and the other benches are told
 # (CHAOS=--short).
 RUNS  ?= 2000
 # Where their seeds begin: a number that changes with every commit makes other runs of each.
@@ -96,7 +96,7 @@ check: $(READY) ## format, lint, types, words, layers, and whether the generated
 	@MYPYPATH=hack/cluster $(BIN)/mypy --strict --explicit-package-bases -p localcluster
 	@MYPYPATH=hack:hack/cluster $(BIN)/mypy --strict hack/docs.py hack/suite.py hack/failed_cases.py hack/words.py \
 	    hack/figures.py hack/hops.py hack/soak/watch_soak.py
-	@MYPYPATH=hack/bench:hack/cluster $(BIN)/mypy --strict --explicit-package-bases -p clusterbench -p hooksbench
+	@MYPYPATH=hack/bench:hack/cluster $(BIN)/mypy --strict --explicit-package-bases -p clusterbench -p cpubench -p hooksbench
 	@MYPYPATH=hack/oracle:hack/cluster $(BIN)/mypy --strict --explicit-package-bases -p scheduleroracle
 	@$(BIN)/python hack/words.py
 	@$(BIN)/lint-imports --no-cache --no-logo
@@ -152,6 +152,10 @@ bench: $(READY) ## pods a second, latencies, calls and CPU, beside bare calls an
 bench-hooks: $(READY) ## workloads a second through the hooks at 100 to 20 000 nodes, against the goals (BENCH=--quick)
 	@echo "make bench-hooks: the families of hooks, and queues, on made-up clusters; writes build/bench-hooks.json"
 	@PYTHONPATH=hack/bench $(BIN)/python -m hooksbench $(BENCH)
+
+bench-cpu: $(READY) ## the daemon's CPU per pod, without families of hooks, with each and with all (BENCH="--rounds 3")
+	@echo "make bench-cpu: the daemon between pocket servers with 1 000 nodes, by turns; writes build/bench-cpu.json"
+	@PYTHONPATH=hack/bench:hack/cluster $(BIN)/python -m cpubench $(BENCH)
 
 docs: $(READY) ## write the generated pages again, and the generated parts of others
 	@echo "make docs: writing docs/explained/ and the generated parts of README.md and docs/"

@@ -8,11 +8,13 @@ Hooks = Sequence[Mapping[str, object]]
 
 #: Policy and eligibility, which are part of every chain.
 PLAIN = "plain"
+#: With every family.
+EVERY = "all"
 
 _FAMILIES: Mapping[str, Mapping[str, object]] = {str(one["name"]): one for one in families.EVERY_HOOK}
 
 CHAINS: Mapping[str, Hooks] = {
     PLAIN: (),
     **{name: (hook,) for name, hook in _FAMILIES.items()},
-    "all": tuple(_FAMILIES.values()),
+    EVERY: tuple(_FAMILIES.values()),
 }

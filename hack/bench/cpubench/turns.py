@@ -29,6 +29,7 @@ class Turn:
     """Seconds of the daemon's processor time, and by the clock, from the first pod created to the last one bound."""
 
     who: str
+    round: int
     pods: int
     cpu: float
     seconds: float
@@ -37,6 +38,9 @@ class Turn:
     def ms_per_pod(self) -> float:
         """Processor time of one pod in milliseconds."""
         return self.cpu / self.pods * 1000
+
+    def __str__(self) -> str:
+        return f"{self.who:16} {self.ms_per_pod:5.2f} ms of CPU per pod, {self.pods / self.seconds:.0f} pods/s"
 
 
 class Stage:
@@ -63,14 +67,15 @@ class Stage:
         return len(self._bound)
 
 
-def play(who: str, nodes: int, pods: int, folder: pathlib.Path) -> Turn:
+def play(who: str, round_: int, nodes: int, pods: int, folder: pathlib.Path) -> Turn:
     """Measure one contestant once."""
     with pocket.world(nodes=nodes) as world, _daemon(world, who, folder) as running:
         stage = Stage(world, running)
-        stage.bind(WARM, "warm")
+        stage.bind(min(WARM, pods), "warm")
         meter, began = processes.Meter({who: running.pid}), time.monotonic()
         stage.bind(pods, "pod")
-        return Turn(who=who, pods=pods, cpu=meter.read()[who], seconds=time.monotonic() - began)
+        seconds = time.monotonic() - began
+        return Turn(who=who, round=round_, pods=pods, cpu=meter.read()[who], seconds=seconds)
 
 
 @contextlib.contextmanager

@@ -55,6 +55,8 @@ PODS = Part(world=World, contestants=CONTESTANTS, shapes=workloads.SHAPES)
 GANGS = Part(world=gangs.Racks, contestants=gangs.CONTESTANTS, shapes=gangs.SHAPES, one_of=5)
 PARTS: Mapping[str, Part | None] = {"pods": PODS, "gangs": GANGS, "queues": None}
 NAMES = list(dict.fromkeys([*CONTESTANTS, *gangs.CONTESTANTS]))
+#: The others play only where they are named: no goal is set for them.
+USUAL = list(dict.fromkeys([*(name for name, one in CONTESTANTS.items() if one.judged), *gangs.CONTESTANTS]))
 
 
 def _arguments(argv: Sequence[str]) -> argparse.Namespace:
@@ -64,7 +66,7 @@ def _arguments(argv: Sequence[str]) -> argparse.Namespace:
     parser.add_argument("--rounds", type=int, default=5, help="turns of each contestant (default %(default)s)")
     parser.add_argument("--workloads", type=int, default=150, help="workloads in a turn (default %(default)s)")
     parser.add_argument("--parts", nargs="+", choices=list(PARTS), default=list(PARTS), help="what is measured")
-    parser.add_argument("--only", nargs="+", choices=NAMES, default=NAMES, help="contestants")
+    parser.add_argument("--only", nargs="+", choices=NAMES, default=USUAL, help="contestants")
     parser.add_argument("--shapes", nargs="+", choices=list(workloads.SHAPES), default=list(workloads.SHAPES))
     parser.add_argument("--tolerance", type=float, default=0.0, help="part of a goal that may be missing, 0 to 1")
     parser.add_argument("--plot", type=pathlib.Path, default=OUTPUT.with_suffix(".svg"), help="where the plot goes")

@@ -41,7 +41,7 @@ CONTESTANTS: Mapping[str, Contestant] = {
         Contestant(name="vela, threads", hooks=(_VELA,), threads=True),
         # What sampling saves: no configuration for a real cluster.
         Contestant(name="vela, every node", hooks=(_WHOLE,)),
-        # For these no goal is set: a kai that has nothing to say to a single pod, and what all cost together.
+        # No goals: a kai that has nothing to say to a single pod, queues that are never full, and all together.
         Contestant(name="kai, no gangs", hooks=(_EVERY["kai"],), judged=False),
         Contestant(name="yunikorn", hooks=(_EVERY["yunikorn"],), judged=False),
         Contestant(name="all families", hooks=tuple(_EVERY.values()), judged=False),

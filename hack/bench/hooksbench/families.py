@@ -1,6 +1,7 @@
 """All families of hooks as the benchmarks configure them, in their order."""
 
 from collections.abc import Mapping, Sequence
+from typing import Any
 
 #: Any number is ahead, as without queues: what is measured is the way of a pod, and not how queues throttle.
 _QUEUES = {
@@ -9,7 +10,7 @@ _QUEUES = {
     "queues": [{"name": "default", "resources": {"max": {"vcore": "1000000"}}}],
 }
 _FIXED = {"name": "fixed", "value": "root.default"}
-EVERY_HOOK: Sequence[Mapping[str, object]] = (
+EVERY_HOOK: Sequence[Mapping[str, Any]] = (
     {
         "name": "yunikorn",
         "options": {
