@@ -4,7 +4,7 @@ import ipaddress
 import operator
 import pathlib
 from collections.abc import Callable
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 
 import pydantic
 from pydantic import AfterValidator, BeforeValidator, Field
@@ -153,6 +153,8 @@ Name = Annotated[str, text(r"^[^\s,]+$", "a name without blanks and commas")]
 Names = Annotated[str, text(r"^[^\s,]+(,[^\s,]+)*$", "a name, or several with commas and without blanks")]
 User = Annotated[Name, AfterValidator(_plain_user)]
 SchedulerName = Annotated[Name, AfterValidator(_no_default_scheduler)]
+#: The profiles by name.
+ProfileName = Literal["slinky"]
 TaintText = Annotated[str, AfterValidator(_taint)]
 Quantity = Annotated[str, AfterValidator(_amount)]
 Reserve = Annotated[str, AfterValidator(_amount_or_none)]

@@ -10,8 +10,7 @@ from slurm_bridge.model import names
 from slurm_bridge.settings import admission as webhook
 from slurm_bridge.settings import agents, groups, kinds
 from slurm_bridge.settings import web as doors
-from slurm_bridge.settings.kinds import Label, Name, SchedulerName, SettingsGroup
-from slurm_bridge.settings.profiles import ProfileName
+from slurm_bridge.settings.kinds import Label, Name, ProfileName, SchedulerName, SettingsGroup
 
 _Reloadable = Field(json_schema_extra=kinds.RELOADABLE)
 

@@ -1,13 +1,10 @@
 """Sets of defaults that one key chooses: they stand below the file, so every key of a file, variable or flag wins."""
 
 from collections.abc import Mapping, Sequence
-from typing import Any, Final, Literal
+from typing import Any, Final
 
 from slurm_bridge.settings.sources import SettingsSource
 from slurm_bridge.settings.trees import Assignment, SettingsTree, assign
-
-#: The profiles by name.
-ProfileName = Literal["slinky"]
 
 #: What SchedMD's bridge does where its users say nothing.
 PROFILES: Final[Mapping[str, Mapping[str, Any]]] = {
