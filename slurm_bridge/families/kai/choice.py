@@ -227,7 +227,9 @@ class Chooser:
             known = {one.domain for one in roomy}
             large = self._ask(wish, tasks, nodes, whole=True).sets
             others = (one for one in large if _is_set(one, required) and one.domain not in known)
-            full = (one for one in others if every or len(one.domain) == top)
+            # Where all nodes are in one domain below the required level, that one is the widest there is.
+            widest = max(top, min((len(one.domain) for one in large), default=top))
+            full = (one for one in others if every or len(one.domain) == widest)
             chosen += [
                 _choice(wish, one, roomy=False) for one in itertools.islice(full, None if every or not few else MOST)
             ]

@@ -67,6 +67,11 @@ class TestPreferred:
         assert tried(plan)[:5] == [R1, R2, R3, "n0 n1 n2 n3", "n4 n5 n6 n7"]
         assert plan.course.attempts[-1].then is Then.STAY
 
+    def test_a_full_rack_that_has_all_nodes_of_the_required_zone_is_waited_for(self, chain: Chain) -> None:
+        """There is no wider domain with any of the nodes that the workload can have."""
+        seen = cluster({"n0": ("z1", "r1"), "n1": ("z1", "r1")}, used={"n0": 16, "n1": 16})
+        assert set(tried(planned(chain, team(2, required=ZONE, preferred=RACK), seen))) == {R1}
+
     def test_whom_no_rack_can_take_spreads_over_few(self, chain: Chain) -> None:
         """The roomiest racks fill up first, as far as they are needed."""
         plan = planned(chain, team(6, required=ZONE, preferred=RACK), cluster(used={"n0": 8}))
