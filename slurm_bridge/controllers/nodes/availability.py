@@ -13,6 +13,8 @@ The bridge owns its own labels and the taint of its own key. A cordon is the bri
 names the state for which the bridge has cordoned. A node that an administrator had cordoned before has no such
 annotation. When an administrator uncordons, the annotation says `lifted`, and until Slurm gives the node jobs again the
 bridge neither cordons nor uncordons it.
+
+The annotation `state-of` names the bridge that has written all this: another one neither adds to it nor removes it.
 """
 
 import dataclasses
@@ -32,6 +34,8 @@ TAINT: Final = names.NODE_PREFIX + "unavailable"
 LABEL_STATE: Final = names.SCHEDULER_PREFIX + "slurm-state"
 LABEL_REASON: Final = names.SCHEDULER_PREFIX + "slurm-reason"
 ANNOTATION_CORDONED: Final = names.SCHEDULER_PREFIX + "cordoned-for"
+#: Names the bridge, by its `cluster_id`, whose marks are on the node.
+ANNOTATION_OWNER: Final = names.SCHEDULER_PREFIX + "slurm-state-of"
 #: Names those of the next ones that the bridge has set.
 ANNOTATION_HOLDS: Final = names.SCHEDULER_PREFIX + "scale-down-held"
 #: With these annotations, Cluster Autoscaler and Karpenter do not remove a node.
@@ -119,17 +123,31 @@ def unavailable(node: SlurmNode | None, own_reason: str, reservation: str = "") 
     return OutOfService(word=word, reason=reservation if word in _RESERVED else node.reason)
 
 
-def writes(node: Node, state: OutOfService | None, marking: Marking, now: str, *, busy: bool = False) -> Writes:
-    """What has to be written on a Kubernetes node. `now` is the time as Kubernetes writes it; a `busy` one has jobs."""
+def writes(
+    node: Node, state: OutOfService | None, marking: Marking, now: str, *, by: str, busy: bool = False
+) -> Writes:
+    """What a bridge, `by` its cluster_id, has to write on a Kubernetes node; a `busy` one has jobs.
+
+    `now` is the time as Kubernetes writes it.
+    """
+    if node.metadata.annotations.get(ANNOTATION_OWNER, by) != by:
+        return Writes()
     labels, spec = _labels(node, state), _spec(node, state, marking)
-    annotations = _cordon_mark(node, state, marking) | _holds(node, hold=marking.hold and busy)
+    hold = marking.hold and busy
+    annotations = (
+        _cordon_mark(node, state, marking) | _holds(node, hold=hold) | _owner(node, by if state or hold else None)
+    )
     metadata: Manifest = {key: value for key, value in (("labels", labels), ("annotations", annotations)) if value}
-    if "taints" in spec:
-        # The list replaces what is there, so it is for this version of the node only.
-        metadata["resourceVersion"] = node.metadata.resource_version
     body = {key: value for key, value in (("metadata", metadata), ("spec", spec)) if value}
+    if body:
+        # For this version of the node only: taints are a list, and an administrator may cordon at the same moment.
+        body["metadata"] = {**metadata, "resourceVersion": node.metadata.resource_version}
     condition = _condition(node, state, now)
     return Writes(node=body, status={"status": {"conditions": [condition]}} if condition else {})
+
+
+def _owner(node: Node, wanted: str | None) -> Manifest:
+    return {} if node.metadata.annotations.get(ANNOTATION_OWNER) == wanted else {ANNOTATION_OWNER: wanted}
 
 
 def _labels(node: Node, state: OutOfService | None) -> Manifest:

@@ -18,6 +18,8 @@ from slurm_bridge.model.node import Node
 REFUSED_SECONDS: Final = 60.0
 #: So many nodes are written in one pass. The others follow in the next one.
 MOST: Final = 200
+#: So many writes without an answer in a row end the pass.
+SILENT: Final = 3
 
 
 class StateWriter:
@@ -30,23 +32,35 @@ class StateWriter:
         self._reasons = DrainReasons(options.cluster_id)
         #: The version of each node on which a write rests: nothing is known of it until the informer has another one.
         self._written: dict[str, str] = {}
-        self._refused_until = float("-inf")
+        #: When a node is tried again of which a write was refused, or not answered.
+        self._paused: dict[str, float] = {}
 
     def step(self, seen: Views) -> bool:
         """Write what differs; whether anything did. Raises TryLater where the API server does not answer."""
         marking = self._options.marking
-        if marking is None or self._clock.now() < self._refused_until:
+        if marking is None:
             return False
+        clock = self._clock.now()
+        self._paused = {name: until for name, until in self._paused.items() if until > clock and name in seen.nodes}
         self._written = {name: version for name, version in self._written.items() if _version(seen, name) == version}
         now = texts.timestamp(self._clock.wall())
         differing = []
         for node in seen.nodes.values():
             state, busy = self._state(node, seen)
-            wanted = availability.writes(node, state, marking, now, busy=busy)
-            if wanted and node.metadata.name not in self._written and not _doubtful(node, seen):
+            wanted = availability.writes(node, state, marking, now, by=self._options.cluster_id, busy=busy)
+            waits = node.metadata.name in self._written or node.metadata.name in self._paused
+            if wanted and not waits and not _doubtful(node, seen):
                 differing.append((node, state, wanted))
+        silent = 0
         for node, state, wanted in differing[:MOST]:
-            self._write(node, state, wanted)
+            try:
+                self._write(node, state, wanted)
+                silent = 0
+            except errors.TryLater as problem:
+                silent += 1
+                if silent == SILENT or isinstance(problem, errors.NotLeading):
+                    raise
+                self._pause(node, problem)
         return bool(differing)
 
     def _state(self, node: Node, seen: Views) -> tuple[OutOfService | None, bool]:
@@ -68,10 +82,13 @@ class StateWriter:
         except (errors.NotFound, errors.Conflict):
             pass
         except (errors.OperatorMustAct, errors.Invalid) as problem:
-            self._refused_until = self._clock.now() + REFUSED_SECONDS
-            logger.warning("Slurm's state of node {} cannot be written: {}", node.metadata.name, problem)
+            self._pause(node, problem)
         else:
             self._written[node.metadata.name] = node.metadata.resource_version
+
+    def _pause(self, node: Node, problem: errors.BridgeError) -> None:
+        self._paused[node.metadata.name] = self._clock.now() + REFUSED_SECONDS
+        logger.warning("Slurm's state of node {} cannot be written: {}", node.metadata.name, problem)
 
     def _tell(self, node: Node, state: OutOfService | None) -> None:
         self._note(

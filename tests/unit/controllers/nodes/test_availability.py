@@ -77,8 +77,8 @@ def _merged(before: dict[str, str], changes: dict[str, Any]) -> dict[str, str]:
 
 def follow(there: Node, state: OutOfService | None, marking: Marking) -> Node:
     """The node at rest: a second look writes nothing."""
-    done = applied(there, availability.writes(there, state, marking, NOW))
-    assert not availability.writes(done, state, marking, NOW)
+    done = applied(there, availability.writes(there, state, marking, NOW, by="c1"))
+    assert not availability.writes(done, state, marking, NOW, by="c1")
     return done
 
 
@@ -135,7 +135,9 @@ class TestState:
 class TestWrites:
     def test_a_node_in_service_is_not_written(self) -> None:
         """Nothing is sent for a node without marks on which Slurm runs jobs."""
-        assert not availability.writes(node(taints=(THEIRS,)), None, Marking(taint="NoSchedule", cordon=True), NOW)
+        assert not availability.writes(
+            node(taints=(THEIRS,)), None, Marking(taint="NoSchedule", cordon=True), NOW, by="c1"
+        )
 
     def test_kubectl_shows_the_state(self) -> None:
         """Labels have the state and the reason, and the condition has the words."""
@@ -144,6 +146,18 @@ class TestWrites:
         (condition,) = done.status.conditions
         assert (condition.type, condition.status, condition.reason) == (CONDITION, "True", "DRAIN")
         assert condition.message == "Slurm node is DRAIN, reason: bad disk: Slurm starts no new jobs on it"
+
+    def test_marks_of_another_bridge_stay(self) -> None:
+        """Of two bridges with one Kubernetes cluster, the second neither removes nor changes what the first has set."""
+        marking = Marking(taint="NoSchedule", cordon=True)
+        theirs = follow(node(), DRAINED, marking)
+        assert not availability.writes(theirs, None, marking, NOW, by="c2")
+        assert not availability.writes(theirs, OutOfService(word="DOWN"), marking, NOW, by="c2")
+
+    def test_a_cordon_is_for_one_version_of_the_node(self) -> None:
+        """An administrator's cordon of the same moment is not taken over: the write is refused."""
+        written = availability.writes(node(), DRAINED, Marking(cordon=True), NOW, by="c1").node
+        assert written["metadata"]["resourceVersion"] == "7"
 
     def test_all_goes_when_slurm_runs_jobs_again(self) -> None:
         """Labels, taint and cordon are removed, and the condition is False; what administrators have set stays."""
@@ -158,7 +172,7 @@ class TestWrites:
 
     def test_a_list_of_taints_is_for_one_version_of_the_node(self) -> None:
         """A taint that another client adds at the same moment is not lost: the write is refused."""
-        written = availability.writes(node(taints=(THEIRS,)), DRAINED, Marking(taint="NoExecute"), NOW).node
+        written = availability.writes(node(taints=(THEIRS,)), DRAINED, Marking(taint="NoExecute"), NOW, by="c1").node
         assert written["metadata"]["resourceVersion"] == "7"
         assert written["spec"]["taints"][0]["timeAdded"] == THEIRS.time_added
 
@@ -192,6 +206,6 @@ class TestWrites:
         """The condition says since when the node is unavailable."""
         marked = follow(node(), DRAINED, Marking())
         later = availability.writes(
-            marked, OutOfService(word="DRAIN", reason="worse"), Marking(), "2026-02-02T00:00:00Z"
+            marked, OutOfService(word="DRAIN", reason="worse"), Marking(), "2026-02-02T00:00:00Z", by="c1"
         )
         assert later.status["status"]["conditions"][0]["lastTransitionTime"] == NOW

@@ -6,7 +6,7 @@ from slurm_bridge import errors, ports
 from slurm_bridge.controllers.nodes import views
 from slurm_bridge.controllers.nodes.availability import CONDITION, HOLDS, LABEL_REASON, LABEL_STATE, TAINT, Marking
 from slurm_bridge.controllers.nodes.options import Managed, NodeOptions
-from slurm_bridge.controllers.nodes.state_writer import MOST, REFUSED_SECONDS, StateWriter
+from slurm_bridge.controllers.nodes.state_writer import MOST, REFUSED_SECONDS, SILENT, StateWriter
 from slurm_bridge.model import kinds
 from slurm_bridge.model.node import Node
 from slurm_bridge.model.reservation import Reservation
@@ -155,6 +155,22 @@ def test_a_pass_writes_a_bounded_number_of_nodes(scene: Scene) -> None:
 def test_an_api_server_that_does_not_answer_ends_the_pass(scene: Scene) -> None:
     """The pass is tried again as a whole."""
     bridge = Bridge(scene)
-    scene.line.faults.plan(faults.Reset(), method="PATCH")
+    names = [f"many-{number}" for number in range(SILENT)]
+    scene.kube.add_nodes(*names)
+    scene.line.faults.plan(faults.Reset(), method="PATCH", times=100)
     with pytest.raises(errors.TryLater):
-        bridge.look(slurm("n1", "DRAIN"))
+        bridge.look(*(slurm(name, "DRAIN") for name in names))
+
+
+def test_a_node_that_cannot_be_written_stops_no_other(scene: Scene) -> None:
+    """One without an answer is tried again after a pause; the next one is written at once."""
+    bridge = Bridge(scene)
+    scene.line.faults.plan(faults.Reset(), method="PATCH", target="/nodes/n1", times=100)
+    down = slurm("n1", "DOWN"), slurm("n2", "DOWN")
+    assert bridge.look(*down)
+    assert node(scene, "n2").metadata.labels[LABEL_STATE] == "DOWN"
+    scene.line.faults.clear()
+    assert not bridge.look(*down)
+    scene.clock.advance(REFUSED_SECONDS)
+    assert bridge.look(*down)
+    assert node(scene).metadata.labels[LABEL_STATE] == "DOWN"
