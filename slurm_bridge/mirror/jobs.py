@@ -54,7 +54,7 @@ class Mirror:
         #: When Slurm last lost a job, or came back after it did not answer.
         self._lost = float("-inf")
         self._read_first = self._read_again = 0.0
-        self._pace, self._part = PollPace(self._rhythm), 0
+        self._pace, self._part, self._round = PollPace(self._rhythm), 0, 0.0
         self._strays = Strays(table, lambda view: self._ours(view.owner))
         #: How many jobs the last full list had: what the next one will cost.
         self._listed = 0
@@ -101,6 +101,9 @@ class Mirror:
         if self._clock.now() < min(self._due, self._settled_due):
             return
         try:
+            if self.failing or self.owes_sweep:
+                # Nothing is told of one job before all have been asked for: others may be gone.
+                self.poll()
             self._poll_moving()
             self._poll_settled()
             self.details()
@@ -122,7 +125,10 @@ class Mirror:
         living = self._table.alive()
         if not living:
             self._keep_fresh()
-        changed = self.poll([one for one in living if not _settled(one, began)])
+        moving = [one for one in living if not _settled(one, began)]
+        changed = self.poll(moving)
+        if len(moving) == len(living):
+            self._polled = began
         slower = min(self._rhythm.slowest, self._period * 1.5)
         self._period = self._rhythm.fastest if changed else slower
         # A Slurm that takes long to answer is asked less often, or asking would be all that it does.
@@ -139,14 +145,19 @@ class Mirror:
         settled = [one for one in self._table.alive() if _settled(one, began)] if self._table.running else []
         parts = self._rhythm.parts(len(settled))
         self._part = (self._part + 1) % max(1, parts)
-        changed = self.poll([one for one in settled if one.job_id % parts == self._part])
+        if self._part == 0:
+            self._round = began
+        mine = [one for one in settled if one.job_id % parts == self._part]
+        changed = self.poll(mine)
         cost = self._clock.now() - began
         if changed:
-            self.poll([one for one in settled if one.job_id % parts != self._part])
+            self.poll([one for one in settled if one.job_id % parts != self._part and self._is_known(one)])
             self._period = self._rhythm.fastest
             self._due = min(self._due, self._clock.now() + self._period)
+        if changed or self._part == parts - 1:
+            self._polled = max(self._polled, began if changed else self._round)
         more = self._clock.now() - began - cost
-        pause = self._pace.pause(cost, parts, more) if settled else self._rhythm.fastest
+        pause = self._pace.pause(cost, parts, more) if mine else self._rhythm.fastest
         self._settled_due = self._clock.now() + pause
 
     def _keep_fresh(self) -> None:
@@ -157,15 +168,19 @@ class Mirror:
 
     def poll(self, known: Sequence[Placeholder] | None = None) -> int:
         """Ask for the states of these placeholders, or of all that live; how many have changed."""
+        every = known is None
         known = self._table.alive() if known is None else known
         if not known:
             return 0
-        states = self._states(known)
+        began, states = self._clock.now(), self._states(known)
         lost = any(one.certainty is Certainty.SEEN and one.job_id not in states for one in known)
         if lost and (rest := self._others(known)):
             # Slurm has lost something: what else is asked at once, before anything moves.
-            states, known = {**states, **self._states(rest)}, (*known, *rest)
-        return self._learn(known, states)
+            states, known, every = {**states, **self._states(rest)}, (*known, *rest), True
+        moved = self._learn(known, states)
+        if every:
+            self._polled = began
+        return moved
 
     def _learn(self, known: Sequence[Placeholder], states: Mapping[JobId, JobStates]) -> int:
         """What the states of these say; how many have changed."""
@@ -180,7 +195,6 @@ class Mirror:
         twice = self._ended_twice(moved, states)
         for one in moved:
             self._move(one, states[one.job_id], confirmed=one.job_id in twice)
-        self._polled = self._clock.now()
         return len(moved) + len(missing)
 
     def _states(self, jobs: Sequence[Placeholder]) -> Mapping[JobId, JobStates]:
@@ -242,8 +256,12 @@ class Mirror:
         listed = self._adopt(views, ended=True) | {one.job_id for one in views if not one.readable}
         if NO_JOB not in listed:
             for one in known:
-                if one.job_id not in listed:
+                if one.job_id not in listed and self._is_known(one):
                     self._vanish(one.job_id)
+
+    def _is_known(self, one: Placeholder) -> bool:
+        """Nothing newer has been learned of it meanwhile."""
+        return self._table.get(one.job_id) is one
 
     def _look(self, one: Placeholder) -> None:
         """Among many: one of which nothing can be read stays as it was known, and does not keep us from the others."""
@@ -353,7 +371,7 @@ class Mirror:
     def _ready(self, now: float) -> list[Placeholder]:
         """Those that have been left alone for long enough to be asked for."""
         if self._odd:
-            self._odd = {job_id: at for job_id, at in self._odd.items() if now - at < self._rhythm.sweep}
+            self._odd = {job_id: at for job_id, at in tuple(self._odd.items()) if now - at < self._rhythm.sweep}
         return [
             one
             for one in self._table.alive()
@@ -372,7 +390,7 @@ class Mirror:
         began, known = self._clock.now(), self._table.alive()
         states = self._ask(lambda: self._slurm.states(None))
         self._learn(known, states)
-        self._swept = began
+        self._polled = self._swept = began
         unplaced = self._strays.among(states)
         views = self._all() if len(unplaced) >= self._rhythm.many else self._read(unplaced)
         self._adopt(views)

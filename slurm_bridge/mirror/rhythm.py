@@ -55,4 +55,5 @@ class PollPace:
         self._costs.append(cost)
         rhythm = self._rhythm
         earned = (max(_LEAST, min(self._costs)) + more) / rhythm.share
-        return max(rhythm.fastest, min(earned, rhythm.slowest / max(1, parts)))
+        # A Slurm that always takes long to answer is left alone for as long as it takes.
+        return max(rhythm.fastest, min(self._costs), min(earned, rhythm.slowest / max(1, parts)))

@@ -64,12 +64,12 @@ class Avoided:
             known.nodes[node] = bad
             self._forget_first()
 
-    def until(self, key: WorkloadKey, node: str, why: str, holds: NodeTest) -> None:
+    def until(self, key: WorkloadKey, node: str, why: str, now: float, holds: NodeTest) -> None:
         """This node is no good for this workload as long as this holds, however long that is."""
         with self._states.lock:
             known = self._open(key)
             before = known.nodes.get(node)
-            if before is None or before.holds is not _always:
+            if before is None or before.holds is not _always or before.until <= now:
                 known.nodes[node] = Bad(why, math.inf, holds, before.times if before is not None else 0)
             self._forget_first()
 

@@ -179,7 +179,7 @@ class SchedulerContext:
     def __post_init__(self) -> None:
         self.promised = HoldTable(self.states)
         self.guard = Guard(self.clock, self.counters)
-        self.cancels = JointCancels(self.slurm, self.clock)
+        self.cancels = JointCancels(self.slurm, self.clock, chosen_ids=self.limits.ids is not None)
 
     def refresh_facts(self) -> None:
         """What we know of Slurm's nodes has shown itself out of date."""

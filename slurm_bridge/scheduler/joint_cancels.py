@@ -1,9 +1,10 @@
 """Cancels of many workers as one order: slurmctld ends thousands of jobs in the time of a few single orders.
 
-Each worker has seen before that the id is still its job's. A cancel that could not be sent soon after that is not sent:
-an id may become another job's.
+Each worker has seen before that the id is still its job's. Where Slurm counts the ids, a cancel that could not be sent
+soon after that is not sent: an id may become another job's.
 """
 
+import math
 from collections.abc import Mapping, Sequence
 from typing import Final
 
@@ -19,9 +20,10 @@ PATIENCE: Final = 1.0
 class JointCancels:
     """Used by any number of threads; a single one makes the same call as `ports.Slurm.cancel`."""
 
-    def __init__(self, slurm: ports.Slurm, clock: ports.Clock) -> None:
+    def __init__(self, slurm: ports.Slurm, clock: ports.Clock, *, chosen_ids: bool = False) -> None:
         self._slurm = slurm
-        self._batches: Batches[JobId, Outcome] = Batches(self._order, _late, clock.now, patience=PATIENCE)
+        patience = math.inf if chosen_ids else PATIENCE
+        self._batches: Batches[JobId, Outcome] = Batches(self._order, _late, clock.now, patience=patience)
 
     def one(self, job_id: JobId) -> Outcome:
         """How the cancel of this job ended, whichever order it was a part of."""

@@ -229,7 +229,7 @@ def _give_back(ctx: SchedulerContext, desired: DesiredJob, read: Placeholder, mi
         holds, now = misfit.holds(node, ctx.node(node)), ctx.clock.now()
         if node in misfit.occupied:
             ctx.node_waiters.add(node, uid)
-            ctx.avoided.until(uid, node, misfit.message, holds)
+            ctx.avoided.until(uid, node, misfit.message, ctx.clock.now(), holds)
         else:
             ctx.avoided.add(uid, node, misfit.message, now, holds=holds, seconds=misfit.seconds)
     ctx.refresh_facts()

@@ -6,7 +6,7 @@ from loguru import logger
 
 from slurm_bridge import errors
 from slurm_bridge.model import job, kinds, names
-from slurm_bridge.model.job import Done, Phase, Refusal, Refused
+from slurm_bridge.model.job import Done, Phase, Refusal, Refused, Unknown
 from slurm_bridge.model.names import WorkloadKey
 from slurm_bridge.model.placeholder import Certainty, Placeholder
 from slurm_bridge.model.pod import Pod
@@ -70,6 +70,9 @@ def withdraw(ctx: SchedulerContext, placeholder: Placeholder, why: str, *, noted
     refused = noting.why if isinstance(noting, Refused) else None
     if refused is Refusal.BUSY or (noted and refused is not Refusal.UNKNOWN_NODE and not _settled(noting)):
         return False
+    if isinstance(noting, Unknown) and ctx.still_ours(placeholder) is None:
+        # The answer took its time, and the id may be another job's by now.
+        return True
     outcome = ctx.cancels.one(placeholder.job_id)
     if not _settled(outcome):
         logger.warning("job {} could not be cancelled yet: {}", placeholder.job_id, outcome)

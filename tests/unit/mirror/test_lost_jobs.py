@@ -7,6 +7,7 @@ import pytest
 from slurm_bridge.model.job import Phase
 from slurm_bridge.model.names import JobId
 from slurm_bridge.model.placeholder import Certainty
+from slurm_bridge.sim import faults
 from tests.unit.mirror.watching import Watch, maybe, owner
 
 
@@ -61,3 +62,21 @@ def test_an_order_without_an_answer_is_no_lost_job(watch: Watch) -> None:
         watch.mirror.poll([watch.known(JobId(77))])
     assert watch.asked("job_id=77") == 3
     assert watch.asked(f"job_id={running[0]}") == before
+
+
+def test_t35_a_job_that_ended_and_was_purged_in_an_outage_is_not_lost_beside_one_that_waits(watch: Watch) -> None:
+    """The first answer after an outage is about all jobs: one that only waits says nothing of those that ran."""
+    (ran,) = settled(watch, "a")
+    watch.pocket.control.pause()
+    waits = watch.submit("c")
+    watch.step(0.5)
+    watch.calls.plan(faults.Reset(), times=1000)
+    for _ in range(40):
+        watch.step(5.0)
+    watch.calls.clear()
+    watch.lose(ran)
+    for _ in range(4):
+        watch.step(5.0)
+    assert watch.known(ran).certainty is Certainty.GONE
+    assert not watch.known(ran).lost
+    assert watch.known(waits).certainty is Certainty.SEEN

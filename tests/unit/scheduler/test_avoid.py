@@ -71,7 +71,7 @@ def test_a_node_is_avoided_for_a_while() -> None:
 def test_a_node_may_be_avoided_until_something_happens() -> None:
     """However long that takes, and not a moment longer; more bad experiences of another kind count from then on."""
     avoided, left = Avoided(WorkloadStore(), seconds=60), [True]
-    avoided.until("u", "n1", "still runs pod x", lambda _node: left[0])
+    avoided.until("u", "n1", "still runs pod x", 0.0, lambda _node: left[0])
     assert whys(avoided, ("u",), 1e9) == {"n1": "still runs pod x"}
     assert avoided.waits_for("u", "n1", None)
     left.clear()
@@ -86,10 +86,18 @@ def test_what_is_avoided_for_a_while_is_not_avoided_for_less_because_of_an_event
     """A kubelet has refused the pod: the end of another pod there does not change that."""
     avoided = Avoided(WorkloadStore(), seconds=600)
     avoided.add("u", "n1", "refused", 0.0)
-    avoided.until("u", "n1", "still runs pod x", lambda _node: False)
+    avoided.until("u", "n1", "still runs pod x", 0.0, lambda _node: False)
     assert whys(avoided, ("u",), 599.0) == {"n1": "refused"}
     assert not avoided.waits_for("u", "n1", None)
     assert not avoided.waits_for("stranger", "n1", None)
+
+
+def test_an_event_counts_where_an_older_reason_has_passed() -> None:
+    """What a kubelet refused a while ago does not keep a node with an occupied place from being avoided now."""
+    avoided = Avoided(WorkloadStore(), seconds=60)
+    avoided.add("u", "n1", "refused", 0.0)
+    avoided.until("u", "n1", "still runs pod x", 61.0, lambda _node: True)
+    assert whys(avoided, ("u",), 62.0) == {"n1": "still runs pod x"}
 
 
 def test_what_a_sibling_met_counts_too() -> None:
