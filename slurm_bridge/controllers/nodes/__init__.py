@@ -8,7 +8,9 @@ Belongs here: what one side has to be told of a node of the other. Does not belo
     marks      what the bridge writes on a node of Slurm, and how it knows its own nodes and drains
     facts      all that is known of one node of Slurm
     decide     the action for one node: pure
+    departures a brake on many that leave at once
     effects    actions of many nodes, in few calls
+    taints     the taint of managed nodes
     availability  what Slurm says of a node, on the Kubernetes node: pure
     state_writer  writes it
     controller the pass over all nodes: read, decide, act, tell

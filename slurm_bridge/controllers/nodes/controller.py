@@ -2,11 +2,12 @@
 
     1 read      Slurm's nodes, if they have changed, and Kubernetes' nodes, which an informer keeps
     2 decide    one action for each node of which anything follows
-    3 confirm   what cannot be undone is decided again, by what both servers say at that moment
-    4 act       in few calls
+    3 confirm   what follows is decided again, by what both servers say at that moment
+    4 act       in few calls; Slurm is read once more before each that could hit what an administrator has just done
     5 show      what Slurm says of its nodes, on the Kubernetes nodes
     6 tell      what hinders a node, as an event on it, once
 
+A pass ends early where a server does not answer or where it takes long: the next one goes on.
 Nothing is asked about single nodes, and nothing is sent while nothing changes. What a restart loses is `_Memory`.
 """
 
@@ -19,19 +20,22 @@ from typing import Final
 from loguru import logger
 
 from slurm_bridge import errors, ports
-from slurm_bridge.controllers.nodes import desired_nodes, effects, facts, taints, views
+from slurm_bridge.controllers.nodes import desired_nodes, effects, facts, views
 from slurm_bridge.controllers.nodes.decide import NodeAction, Verb, decide
+from slurm_bridge.controllers.nodes.departures import DepartureBrake
+from slurm_bridge.controllers.nodes.desired_nodes import DesiredNode, Unregistrable
 from slurm_bridge.controllers.nodes.effects import NodeCall, Step
 from slurm_bridge.controllers.nodes.facts import NodePair
 from slurm_bridge.controllers.nodes.marks import DrainReasons
 from slurm_bridge.controllers.nodes.options import NodeOptions
 from slurm_bridge.controllers.nodes.state_writer import StateWriter
+from slurm_bridge.controllers.nodes.taints import TaintWriter
 from slurm_bridge.controllers.nodes.views import Views
 from slurm_bridge.model import kinds
 from slurm_bridge.model.job import Done, Refusal, Refused
 from slurm_bridge.model.node import Node
 from slurm_bridge.model.reservation import Reservation
-from slurm_bridge.model.slurmnode import NodeListing
+from slurm_bridge.model.slurmnode import NodeListing, SlurmNode
 
 #: The pause of a node after a refusal, and after an answer that was lost: slurmctld may still act on that call.
 REFUSED_SECONDS: Final = 60.0
@@ -42,12 +46,21 @@ SOON_SECONDS: Final = 0.5
 #: minute.
 SHARE: Final = 30
 LONGEST_SECONDS: Final = 60.0
+#: Slurm is asked at least so often for all nodes, not only for changes: its clock may step back.
+WHOLE_SECONDS: Final = 60.0
+#: A pass sends no further call after so long.
+PASS_SECONDS: Final = 20.0
 #: Up to so many nodes are looked up one by one, where it has to be certain that they are gone.
 FEW: Final = 20
 
-#: What cannot be undone, or is done to many on the word of a cache.
-_CONFIRMED: Final = frozenset({Verb.CREATE, Verb.DELETE})
+#: These change the number of nodes.
+_COUNTED: Final = frozenset({Verb.CREATE, Verb.DELETE})
+#: These end, replace or lose a drain, were it an administrator's.
+_OVERTAKEN: Final = frozenset({Verb.DELETE, Verb.UNDRAIN, Verb.DRAIN, Verb.CLEAR})
 _IDLE: Final = frozenset({Verb.NOTHING, Verb.WAIT, Verb.TELL})
+
+#: What a Kubernetes node asks for in Slurm.
+Wish = DesiredNode | Unregistrable | None
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
@@ -68,13 +81,22 @@ class NodePorts:
 class _Memory:
     """What is remembered of one node of Slurm: what its Kubernetes node was told last, and until when it rests.
 
-    `changed` is the moment at which its resources were first seen to be other ones.
+    `changed` is the moment at which its resources were first seen to be other ones. `done` is what Slurm said that it
+    did, and what the node was like before.
     """
 
     told: str = ""
     until: float = -math.inf
     alone: bool = False
     changed: float | None = None
+    done: object = None
+
+    def looked_at(self, action: NodeAction, slurm: SlurmNode | None, now: float) -> "_Memory":
+        """A node rests where Slurm said that it did this, and nothing is to be seen of it."""
+        if self.done is None:
+            return self
+        until = now + LOST_SECONDS if self.done == (action, _basis(slurm)) else self.until
+        return dataclasses.replace(self, until=until, done=None)
 
 
 class NodeController:
@@ -83,7 +105,10 @@ class NodeController:
     def __init__(self, options: NodeOptions, given: NodePorts) -> None:
         self._options, self._given, self._reasons = options, given, DrainReasons(options.cluster_id)
         self._states = StateWriter(options, given.cluster, given.clock, given.note)
+        self._taints = TaintWriter(options, given.cluster, given.clock)
+        self._brake = DepartureBrake(given.clock)
         self._listing: NodeListing | None = None
+        self._whole = -math.inf
         self._memory: dict[str, _Memory] = {}
         self._woken = threading.Event()
         self._next = self._earliest = -math.inf
@@ -115,31 +140,40 @@ class NodeController:
         self._next = max(self._earliest, now + (SOON_SECONDS if acted else self._options.poll_seconds))
 
     def _pass(self) -> bool:
+        self._reading_seconds, until = 0.0, self._given.clock.now() + PASS_SECONDS
         seen = self._seen(fresh=False)
-        steps = self._confirmed(self._decided(seen))
-        calls = tuple(effects.calls(steps.values(), self._given.slurm, self._options.cluster_id))
-        for call in calls:
-            self._carry_out(call, steps)
-        self._taint(seen)
+        steps = self._decided(seen)
+        if steps:
+            seen, steps = self._confirmed(steps)
+        on = self._act(steps, until)
+        self._taints.step(seen, self._given.clock.now() + PASS_SECONDS)
         shown = self._states.step(seen)
-        return bool(calls) or shown
+        return (bool(steps) and on) or shown
 
-    def _taint(self, seen: Views) -> None:
-        """A node that another client has changed meanwhile comes again with that change."""
-        for node in seen.nodes.values():
-            managed = views.bridged(node, self._options.managed) and len(seen.claims[node.slurm_name]) == 1
-            wanted = self._options.taint if managed and node.slurm_name in seen.slurm else None
-            patch = taints.changes(node, wanted, self._options.cluster_id)
-            if patch is not None:
-                try:
-                    self._given.cluster.patch(kinds.NODES, node, patch)
-                except errors.Disagreement as problem:
-                    logger.info("taints of node {} are not changed yet: {}", node.metadata.name, problem)
+    def _act(self, steps: Mapping[str, Step], until: float) -> bool:
+        """Whether all that was sent was answered: else the rest waits, for Slurm has something else to do."""
+        for call in effects.calls(steps.values(), self._given.slurm, self._options.cluster_id):
+            if self._given.clock.now() >= until:
+                break
+            for current in self._current(call, steps):
+                if not self._carry_out(current, steps):
+                    return False
+        return True
+
+    def _current(self, call: NodeCall, steps: Mapping[str, Step]) -> Iterable[NodeCall]:
+        """The call without the nodes that have changed since it was decided."""
+        if call.verb not in _OVERTAKEN:
+            return (call,)
+        now = {node.name: _basis(node) for node in self._read(None).nodes}
+        same = {name: steps[name] for name in call.names if now.get(name) == _basis(steps[name].facts.slurm)}
+        if len(same) == len(call.names):
+            return (call,)
+        return effects.calls(same.values(), self._given.slurm, self._options.cluster_id)
 
     def _seen(self, *, fresh: bool) -> Views:
-        begun = self._given.clock.now()
-        listing = self._given.slurm.node_listing(None if fresh else self._listing)
-        self._reading_seconds = self._given.clock.now() - begun
+        whole = fresh or self._given.clock.now() >= self._whole + WHOLE_SECONDS
+        self._whole = self._given.clock.now() if whole else self._whole
+        listing = self._read(None if whole else self._listing)
         nodes = self._given.nodes()
         if listing is not self._listing:
             self._partitions = {one.name: one.node_sets for one in self._given.slurm.partitions()}
@@ -148,34 +182,48 @@ class NodeController:
         self._listing = listing
         return views.of(nodes, listing, self._partitions, self._reservations)
 
+    def _read(self, known: NodeListing | None) -> NodeListing:
+        begun = self._given.clock.now()
+        listing = self._given.slurm.node_listing(known)
+        self._reading_seconds += self._given.clock.now() - begun
+        return listing
+
     def _decided(self, seen: Views) -> dict[str, Step]:
         """The steps that are due, by name. A node that needs nothing is forgotten."""
         now, steps, kept = self._given.clock.now(), dict[str, Step](), dict[str, _Memory]()
-        for one in facts.of_all(seen, self._options):
-            action, memory = decide(one, self._reasons), self._memory.get(one.name, _Memory())
+        pairs = tuple(facts.of_all(seen, self._options))
+        held = self._brake.holds(sum(map(_leaves, pairs)), sum(one.record is not None for one in pairs))
+        for one in pairs:
+            action = decide(one, self._reasons)
+            memory = self._memory.get(one.name, _Memory()).looked_at(action, one.slurm, now)
             since = (now if memory.changed is None else memory.changed) if one.changed else None
             memory = dataclasses.replace(memory, changed=since) if since != memory.changed else memory
             settled = since is None or now >= since + self._options.settle_seconds
             if action.verb is Verb.TELL:
                 memory = self._tell(one, action, memory)
-            elif action.verb not in _IDLE and now >= memory.until and settled:
+            elif action.verb not in _IDLE and now >= memory.until and settled and not (held and _leaves(one)):
                 steps[one.name] = Step(facts=one, action=action, alone=memory.alone)
             if action.verb is not Verb.NOTHING:
                 kept[one.name] = memory
         self._memory = kept
         return steps
 
-    def _confirmed(self, steps: dict[str, Step]) -> dict[str, Step]:
-        """The same, without what both servers do not confirm when they are asked now."""
-        if not any(step.action.verb in _CONFIRMED or _leaves(step.facts) for step in steps.values()):
-            return steps
-        again = self._decided(self._seen(fresh=True))
-        gone = self._gone([step.facts for step in again.values() if _leaves(step.facts)])
-        return {name: step for name, step in again.items() if not _leaves(step.facts) or name in gone}
+    def _confirmed(self, steps: Mapping[str, Step]) -> tuple[Views, dict[str, Step]]:
+        """Both sides once more, and the steps without what the two servers do not confirm when they are asked now.
 
-    def _gone(self, leaving: Sequence[NodePair]) -> frozenset[str]:
-        """Those that the API server, too, does not know as registered."""
-        names = {one.name: _kubernetes_name(one) for one in leaving}
+        The API server is asked first: what Slurm says has to be as young as possible.
+        """
+        confirmed = self._affirmed([step.facts for step in steps.values() if _doubted(step)])
+        seen = self._seen(fresh=True)
+        again = self._decided(seen)
+        sure = {
+            name: step for name, step in again.items() if not _doubted(step) or (name, step.facts.asked) in confirmed
+        }
+        return seen, sure
+
+    def _affirmed(self, pairs: Sequence[NodePair]) -> frozenset[tuple[str, Wish]]:
+        """Those of which the API server, too, says that they ask for this, or for nothing."""
+        names = {one.name: _kubernetes_name(one) for one in pairs}
         if len(names) > FEW:
             listing = self._given.cluster.list(kinds.NODES)
             present = {node.metadata.name: node for node in listing.items}
@@ -184,12 +232,18 @@ class NodeController:
             found = {name: self._given.cluster.get(kinds.NODES, "", name) for name in names.values()}
             present, doubtful = {name: node for name, node in found.items() if node is not None}, set()
         return frozenset(
-            name
-            for name, node in names.items()
-            if not doubtful & {node, ""} and not _registered(present.get(node), name)
+            (one.name, one.asked)
+            for one in pairs
+            if not doubtful & {names[one.name], ""} and self._wish(present.get(names[one.name]), one.name) == one.asked
         )
 
-    def _carry_out(self, call: NodeCall, steps: Mapping[str, Step]) -> None:
+    def _wish(self, node: Node | None, name: str) -> Wish:
+        if node is None or not desired_nodes.registered(node) or node.slurm_name != name:
+            return None
+        return desired_nodes.of_node(node, self._options, self._partitions)
+
+    def _carry_out(self, call: NodeCall, steps: Mapping[str, Step]) -> bool:
+        """Whether Slurm answered for good."""
         outcome = call.send()
         ended = "ok" if isinstance(outcome, Done) else "unknown"
         if isinstance(outcome, Refused):
@@ -199,10 +253,12 @@ class NodeController:
         if isinstance(outcome, Done):
             for name in call.names:
                 # What was refused before is over; how long its resources have been other ones is not.
-                self._memory[name] = _Memory(changed=self._memory.get(name, _Memory()).changed)
-            if call.verb in _CONFIRMED:
+                changed, step = self._memory.get(name, _Memory()).changed, steps[name]
+                self._memory[name] = _Memory(changed=changed, done=(step.action, _basis(step.facts.slurm)))
+            self._whole = -math.inf
+            if call.verb in _COUNTED:
                 self._given.changed()
-            return
+            return True
         refused = isinstance(outcome, Refused) and outcome.why not in (Refusal.BUSY, Refusal.UNKNOWN_NODE)
         for name in call.names:
             before = self._memory.get(name, _Memory())
@@ -214,6 +270,7 @@ class NodeController:
             words = f"Slurm did not {call.verb.value} node {name}: {outcome.message}"
             action = NodeAction(verb=Verb.TELL, event="SlurmRefused", words=words)
             self._memory[name] = self._tell(steps[name].facts, action, memory) if refused else memory
+        return isinstance(outcome, Refused) and outcome.why is not Refusal.BUSY
 
     def _tell(self, one: NodePair, action: NodeAction, memory: _Memory) -> _Memory:
         """The Kubernetes nodes of this name get an event, unless it was the last that they got."""
@@ -241,12 +298,20 @@ def _leaves(one: NodePair) -> bool:
     return one.record is not None and one.registering and one.asked is None
 
 
+def _doubted(step: Step) -> bool:
+    """It rests on the word of a cache that a node has gone, or is another one, and cannot be undone."""
+    return _leaves(step.facts) or (step.action.verb is Verb.DELETE and step.facts.changed)
+
+
 def _kubernetes_name(one: NodePair) -> str:
+    if one.node is not None and one.asked is not None:
+        return one.node.metadata.name
     return one.record.node or one.name if one.record is not None else one.name
 
 
-def _registered(node: Node | None, name: str) -> bool:
-    return node is not None and desired_nodes.registered(node) and node.slurm_name == name
+def _basis(slurm: SlurmNode | None) -> object:
+    """What an order rests on, and what one changes."""
+    return slurm and (slurm.states, slurm.reason, slurm.comment, slurm.features, slurm.topology)
 
 
 def _meaning(node: Node) -> Iterable[object]:

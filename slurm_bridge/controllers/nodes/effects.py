@@ -17,8 +17,9 @@ from slurm_bridge.controllers.nodes.marks import AddedFeature, RegistrationRecor
 from slurm_bridge.model.job import Outcome
 from slurm_bridge.model.slurmnode import NewNodes, NodeChange, NodeOrder
 
-#: Nodes in one call.
+#: Nodes in one call. With GRES they are as many requests, of which each may take as long as an answer is waited for.
 MOST: Final = 200
+MOST_WITH_GRES: Final = 5
 
 K = TypeVar("K", bound=Hashable)
 
@@ -47,14 +48,18 @@ class _Change(Protocol):
 
 
 def calls(steps: Iterable[Step], slurm: ports.Slurm, cluster_id: str) -> Iterator[NodeCall]:
-    """The calls that the steps come down to. Deletions are before additions, because a table of nodes may be full."""
+    """The calls that the steps come down to.
+
+    What an administrator's drain may have overtaken is first. Deletions are before additions, because a table of nodes
+    may be full.
+    """
     by_verb: dict[Verb, list[Step]] = {}
     for step in steps:
         by_verb.setdefault(step.action.verb, []).append(step)
-    for verb, change in _CHANGES.items():
-        yield from _alike(by_verb.get(verb, ()), functools.partial(change, cluster_id=cluster_id), slurm)
     for names in _chunks(by_verb.get(Verb.DELETE, ())):
         yield NodeCall(verb=Verb.DELETE, names=names, send=functools.partial(slurm.delete_nodes, names))
+    for verb, change in _CHANGES.items():
+        yield from _alike(by_verb.get(verb, ()), functools.partial(change, cluster_id=cluster_id), slurm)
     yield from _additions(by_verb.get(Verb.CREATE, ()), slurm, AddedFeature(cluster_id))
 
 
@@ -62,11 +67,15 @@ def _adopt(step: Step, cluster_id: str) -> NodeChange:
     """The record takes the place of the feature with which the node was added."""
     record = RegistrationRecord(cluster=cluster_id, shape=step.facts.added, node=_other_name(step.facts))
     asked = step.facts.asked
-    if isinstance(asked, DesiredNode) and marks.digest(asked.shape) == record.shape:
-        record = _record(step.facts, asked, cluster_id)
     slurm, added = step.facts.slurm, AddedFeature(cluster_id)
     assert slurm is not None
     features = tuple(one for one in slurm.features if not one.startswith(added.prefix))
+    if isinstance(asked, DesiredNode) and marks.digest(asked.shape) == record.shape:
+        # What was asked for may have changed since the node was added: the record has what the node has.
+        own = tuple(one for one in features if one not in asked.shape.partitions or one in asked.features)
+        same = set(own) == set(asked.features)
+        asked = dataclasses.replace(asked, features=asked.features if same else own, topology=slurm.topology)
+        record = _record(step.facts, asked, cluster_id)
     return NodeChange(comment=marks.write(record), features=features or record.features or (desired_nodes.FEATURE,))
 
 
@@ -86,10 +95,10 @@ def _update(step: Step, cluster_id: str) -> NodeChange:
 
 #: What changes of a node that stays.
 _CHANGES: Final[Mapping[Verb, _Change]] = {
-    Verb.ADOPT: _adopt,
-    Verb.DRAIN: lambda step, cluster_id: NodeChange(order=NodeOrder.DRAIN, reason=step.action.words),  # noqa: ARG005
     Verb.UNDRAIN: lambda step, cluster_id: NodeChange(order=NodeOrder.UNDRAIN),  # noqa: ARG005
+    Verb.DRAIN: lambda step, cluster_id: NodeChange(order=NodeOrder.DRAIN, reason=step.action.words),  # noqa: ARG005
     Verb.CLEAR: lambda step, cluster_id: NodeChange(reason=""),  # noqa: ARG005
+    Verb.ADOPT: _adopt,
     Verb.UPDATE: _update,
 }
 
@@ -125,7 +134,8 @@ def _additions(steps: Iterable[Step], slurm: ports.Slurm, added: AddedFeature) -
 
     for group in _groups(steps, alike).values():
         asked = {step.facts.name: _asked(step) for step in group}
-        for names in _chunks(group):
+        most = MOST_WITH_GRES if _asked(group[0]).shape.gres else MOST
+        for names in _chunks(group, most):
             first = asked[names[0]]
             new = NewNodes(
                 addresses={name: asked[name].address for name in names},
@@ -148,9 +158,9 @@ def _groups(steps: Iterable[Step], key: Callable[[Step], K]) -> dict[K, list[Ste
     return found
 
 
-def _chunks(steps: Sequence[Step]) -> Iterator[tuple[str, ...]]:
+def _chunks(steps: Sequence[Step], most: int = MOST) -> Iterator[tuple[str, ...]]:
     """Names for one call each."""
     together = [step.facts.name for step in steps if not step.alone]
-    for first in range(0, len(together), MOST):
-        yield tuple(together[first : first + MOST])
+    for first in range(0, len(together), most):
+        yield tuple(together[first : first + most])
     yield from ((step.facts.name,) for step in steps if step.alone)

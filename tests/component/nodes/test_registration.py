@@ -7,6 +7,7 @@ import pathlib
 
 import pytest
 
+from slurm_bridge.controllers.nodes import departures
 from slurm_bridge.model import names
 from slurm_bridge.sim import faults, wire
 from slurm_bridge.sim.slurm import state
@@ -47,7 +48,7 @@ def test_hundreds_of_nodes_come_and_go_in_few_calls(world: NodeWorld) -> None:
     world.line.faults.forget()
     for name in nodes:
         world.delete(name)
-    world.settle()
+    world.settle(departures.PAUSE_SECONDS)
     assert [order.split()[0] for order in world.orders()] == ["POST", "DELETE"]
     assert not any(world.node(name) for name in nodes)
 
