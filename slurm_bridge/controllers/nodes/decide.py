@@ -23,7 +23,8 @@ this bridge, *record* a node that this bridge has added.
     cordoned                    any other                                   NOTHING, or the last rows
     not cordoned                drained for our reason                      UNDRAIN
     not cordoned                not out, our reason is left over            CLEAR
-    other features, topology    record                                      UPDATE
+    other features, topology,   record                                      UPDATE
+      or another claimant
     the request is wrong        record                                      TELL
     registered                  no record                                   TELL
     any                         any                                         NOTHING

@@ -55,9 +55,11 @@ class NodePair:
 
     @property
     def outdated(self) -> bool:
-        """Slurm can be told while the node is there."""
+        """Slurm can be told while the node is there. The name of its Kubernetes node is part of the record."""
         if self.record is None or not isinstance(self.asked, DesiredNode):
             return False
+        if self.node is not None and self.node.metadata.name != (self.record.node or self.name):
+            return True
         return (self.record.features, self.record.topology) != (self.asked.features, self.asked.topology)
 
 
@@ -110,7 +112,7 @@ def _taken(seen: Views, options: NodeOptions) -> dict[str, tuple[str, ...]]:
     """Nodes of Slurm that this bridge added, by the Kubernetes node for which."""
     found: dict[str, tuple[str, ...]] = {}
     for slurm in seen.slurm.values():
-        record = marks.read(slurm.comment)
+        record = marks.read(slurm.comment) if slurm.external and slurm.dynamic else None
         if record is not None and record.cluster == options.cluster_id:
             node = record.node or slurm.name
             found[node] = (*found.get(node, ()), slurm.name)

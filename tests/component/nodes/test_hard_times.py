@@ -1,5 +1,7 @@
 """Administrators who act while a pass is under way, servers that lie or answer slowly, and many nodes that leave."""
 
+import dataclasses
+
 import pytest
 
 from slurm_bridge.controllers.nodes import departures
@@ -228,6 +230,29 @@ def test_one_node_that_cannot_be_tainted_does_not_stop_the_others(world: NodeWor
     world.kube_line.faults.clear()
     world.settle(61)
     assert taints(world, "w1") == [str(TAINT)]
+
+
+def test_a_name_that_moves_to_another_node_of_the_same_kind(world: NodeWorld) -> None:
+    """The record follows, so that the first node can be added under its new name."""
+    world.add("k1", "k2")
+    world.label("k2", EXTERNAL, None)
+    world.label("k1", NAME, "gpu1")
+    world.settle()
+    world.label("k1", NAME, "gpu1-old")
+    world.label("k2", NAME, "gpu1")
+    world.label("k2", EXTERNAL, "true")
+    world.settle(10)
+    assert '"node":"k2"' in world.node("gpu1").comment
+    assert '"node":"k1"' in world.node("gpu1-old").comment
+
+
+def test_a_forged_record_of_a_static_node_blocks_no_name(world: NodeWorld) -> None:
+    """Only nodes that a bridge can have added are former ones."""
+    record = 'slurm-bridge/1 {"cluster":"k1","shape":"0123456789abcdef","node":"w1"}'
+    world.slurm.world.put_node(dataclasses.replace(world.node("ext003"), comment=record))
+    world.add("w1")
+    world.settle(10)
+    assert world.node("w1") is not None
 
 
 def test_features_that_changed_before_the_record_was_written(world: NodeWorld) -> None:
