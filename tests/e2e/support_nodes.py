@@ -161,18 +161,29 @@ class RandomAdmins:
 
     def _delete(self, number: int) -> None:
         """A node that goes takes with it what was decided about it, here and below."""
-        self.decided.pop(self._machines.name(number), "")
+        self._forget(self._slurm_name(number), self._machines.name(number))
         self._machines.delete(number)
 
+    def _forget(self, *nodes: str) -> None:
+        for name in nodes:
+            self.decided.pop(name, "")
+
+    def _slurm_name(self, number: int) -> str:
+        """The name that the node has in Slurm, empty where it is not registered."""
+        name = self._machines.name(number)
+        labels = self._machines.of_kubernetes().get(name, {}).get("metadata", {}).get("labels", {})
+        registered = labels.get(names.LABEL_EXTERNAL_NODE) == "true"
+        return (labels.get(names.LABEL_SLURM_NODE_NAME) or name) if registered else ""
+
     def _unlabel(self, number: int) -> None:
-        self.decided.pop(self._machines.name(number), "")
+        self._forget(self._slurm_name(number), self._machines.name(number))
         self._machines.label(number, names.LABEL_EXTERNAL_NODE, self._dice.choice((None, "true", "true")))
 
     def _rename(self, number: int) -> None:
         """To a new name, to one that another node has, or back."""
-        self.decided.pop(self._machines.name(number), "")
         other = self._machines.name(self._dice.randrange(self._count))
         value = self._dice.choice((None, f"{self._machines.word}-x{number}", other))
+        self._forget(self._slurm_name(number), self._machines.name(number), value or "")
         self._machines.label(number, names.LABEL_SLURM_NODE_NAME, value)
 
     def _resize(self, number: int) -> None:
@@ -181,6 +192,8 @@ class RandomAdmins:
     def _drain(self, number: int) -> None:
         """A node that is there; it is the administrator's until the administrator resumes it."""
         name = self._machines.name(number)
+        if self._slurm_name(number) != name:
+            return
         with contextlib.suppress(AssertionError):
             self._machines.order("DRAIN", name, reason="badfan")
             self.decided[name] = "badfan"
