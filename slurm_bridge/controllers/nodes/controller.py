@@ -51,7 +51,7 @@ WHOLE_SECONDS: Final = 60.0
 #: A pass sends no further call after so long.
 PASS_SECONDS: Final = 20.0
 #: Up to so many nodes are looked up one by one, where it has to be certain that they are gone.
-FEW: Final = 20
+FEW: Final = 5
 
 #: These change the number of nodes.
 _COUNTED: Final = frozenset({Verb.CREATE, Verb.DELETE})
