@@ -44,3 +44,13 @@ def created_by(manifest: Json | None) -> str | None:
     """The record of the creator as it is in an object, None where there is none."""
     found = part(manifest or {}, "metadata", "annotations").get(names.ANNOTATION_CREATED_BY)
     return None if found is None else str(found)
+
+
+def controllers(manifest: Json) -> list[tuple[object, ...]]:
+    """The controllers that an object names as its owners; the API server admits one."""
+    owners = part(manifest, "metadata").get("ownerReferences")
+    return [
+        tuple(one.get(name) for name in ("apiVersion", "kind", "name", "uid"))
+        for one in (owners if isinstance(owners, list) else ())
+        if isinstance(one, Mapping) and one.get("controller")
+    ]

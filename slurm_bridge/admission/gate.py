@@ -3,7 +3,7 @@
 import enum
 from typing import Final
 
-from slurm_bridge.admission import mutate, review, validate
+from slurm_bridge.admission import bridge_marks, mutate, review, validate
 from slurm_bridge.admission.review import AdmissionAnswer, AdmissionRequest
 from slurm_bridge.admission.rules import AdmissionRules
 from slurm_bridge.model import texts
@@ -47,7 +47,7 @@ def _answered(request: AdmissionRequest, webhook: Webhook, rules: AdmissionRules
 
 
 def _failed(request: AdmissionRequest, surprise: Exception, rules: AdmissionRules) -> AdmissionAnswer:
-    """An object of the bridge is refused, by default; all others are allowed."""
+    """An object of the bridge, or with a record of it, is refused, by default; all others are allowed."""
     if rules.lenient or not _may_be_ours(request, rules):
         return AdmissionAnswer(uid=request.uid, surprise=surprise)
     words = (
@@ -62,6 +62,8 @@ def _may_be_ours(request: AdmissionRequest, rules: AdmissionRules) -> bool:
         manifest = request.object
         if manifest is None:
             return rules.managed(request.namespace)
+        if bridge_marks.created_by(manifest) is not None:
+            return True
         if validate.is_pod(request):
             return rules.takes(manifest, request.namespace, request.user_info.groups or ())
         return validate.concerns(request, manifest, rules)

@@ -5,7 +5,7 @@
                             tolerations      the one of the nodes that the bridge manages, where one is configured
                             env              Slurm's environment in all containers, where the pod asks for it
     every object of the     created-by       the user; removed from pods and Jobs that controllers make; kept by changes
-    bridge
+    bridge                                   of what is the bridge's already
 
 Each change is an operation of a JSON patch. A pod that has everything gets none.
 """
@@ -78,9 +78,12 @@ def _creator(request: AdmissionRequest, manifest: Json, rules: AdmissionRules) -
     now = bridge_marks.created_by(manifest)
     if rules.trusts(user.username):
         return
-    if request.operation == UPDATE:
+    before = request.old_object if request.operation == UPDATE else None
+    if before is not None and rules.controls(user.username):
         # What controllers copy to an object that they made has been recorded by the webhook before.
-        wanted = now if rules.controls(user.username) else bridge_marks.created_by(request.old_object)
+        wanted = now
+    elif before is not None and validate.concerns(request, before, rules):
+        wanted = bridge_marks.created_by(before)
     elif rules.controls(user.username):
         wanted = None if request.kind.kind in (kinds.PODS.kind, kinds.JOBS.kind) else now
     else:

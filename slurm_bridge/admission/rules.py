@@ -31,9 +31,10 @@ NODES: Final = "system:nodes"
 #: The accounts of controllers: what these create belongs to the creator of its owner.
 CONTROLLERS: Final = (
     "system:serviceaccount:kube-system:*-controller",
+    "system:serviceaccount:kube-system:generic-garbage-collector",
     "system:kube-controller-manager",
-    "system:serviceaccount:jobset-system:*",
-    "system:serviceaccount:lws-system:*",
+    "system:serviceaccount:jobset-system:jobset-controller-manager",
+    "system:serviceaccount:lws-system:lws-controller-manager",
 )
 
 

@@ -3,10 +3,13 @@
 operation                what is looked at
 -----------------------  --------------------------------------------------------------------------------------------
 CREATE                   the content, marks that only the bridge writes, the record of the creator
-UPDATE                   the same, as far as the change makes it worse; nothing where the object is being deleted, or
-                         where metadata and spec stay (progress, finalizers)
+UPDATE                   the same, as far as the change makes it worse; only the record where the object is being
+                         deleted, and nothing where metadata and spec stay (progress, finalizers)
 UPDATE of pods/resize    other amounts: Slurm counts what the pod asked for when it started
 anything else            nothing
+
+Of an object that is not the bridge's, the record is looked at: it counts if a pod of the bridge gets this object as an
+owner, or if the object becomes the bridge's.
 """
 
 from collections.abc import Iterator, Mapping
@@ -31,11 +34,12 @@ def problems(request: AdmissionRequest, rules: AdmissionRules) -> tuple[str, ...
         return ()
     if request.operation == UPDATE and (before is None or _settled(manifest, before)):
         return ()
+    identity = tuple(_identity(request, manifest, before, rules)) if request.sub_resource in ("", STATUS) else ()
+    if part(before or {}, "metadata").get("deletionTimestamp") or not concerns(request, manifest, rules):
+        return identity
     if is_pod(request):
-        return tuple(_of_pod(request, manifest, before, rules)) if concerns(request, manifest, rules) else ()
-    if request.sub_resource not in ("", STATUS) or not concerns(request, manifest, rules):
-        return ()
-    return tuple(_of_owner(request, manifest, before, rules))
+        return (*identity, *_of_pod(request, manifest, before, rules))
+    return (*identity, *_of_owner(request, manifest, before, rules)) if request.sub_resource in ("", STATUS) else ()
 
 
 def is_pod(request: AdmissionRequest) -> bool:
@@ -63,9 +67,7 @@ def warnings(request: AdmissionRequest, rules: AdmissionRules) -> tuple[str, ...
 
 
 def _settled(manifest: Json, before: Json) -> bool:
-    """The object is on its way out, or nothing has changed that its user writes."""
-    if part(before, "metadata").get("deletionTimestamp"):
-        return True
+    """Nothing has changed that its user writes."""
     same = all(
         part(manifest, "metadata").get(name) == part(before, "metadata").get(name)
         for name in ("labels", "annotations", "ownerReferences")
@@ -83,7 +85,6 @@ def _of_pod(request: AdmissionRequest, manifest: Json, before: Json | None, rule
     if not rules.trusts(request.user_info.username):
         yield from bridge_marks.written(request.about, manifest, before or {})
         yield from bridge_marks.removed(request.about, manifest, before or {})
-        yield from _creator(request, manifest, before, rules)
     if request.sub_resource:
         return
     named = part(manifest, "spec").get("nodeName")
@@ -95,7 +96,6 @@ def _of_pod(request: AdmissionRequest, manifest: Json, before: Json | None, rule
 
 def _of_owner(request: AdmissionRequest, manifest: Json, before: Json | None, rules: AdmissionRules) -> Iterator[str]:
     if not rules.trusts(request.user_info.username):
-        yield from _creator(request, manifest, before, rules)
         yield from _in_templates(request, manifest, before)
     if request.sub_resource:
         return
@@ -121,19 +121,33 @@ def _written(now: Json, earlier: Json | None) -> bool:
     return found is not None and found != bridge_marks.created_by(earlier)
 
 
-def _creator(request: AdmissionRequest, manifest: Json, before: Json | None, rules: AdmissionRules) -> Iterator[str]:
-    """A record of another creator than the one that the webhook wrote, or would write."""
+def _identity(request: AdmissionRequest, manifest: Json, before: Json | None, rules: AdmissionRules) -> Iterator[str]:
+    """Whose the object is: its record, and without one the controller that it names as its owner."""
     now, user = bridge_marks.created_by(manifest), request.user_info
+    ours = concerns(request, manifest, rules)
+    if rules.trusts(user.username) or (now is None and not ours):
+        return
     if rules.controls(user.username):
         # Controllers copy annotations of an object to what they make of it; only pods and Jobs are made of templates.
-        made = before is None and request.kind.kind in (kinds.PODS.kind, kinds.JOBS.kind)
-        wrong = made and now is not None
-    elif before is None:
-        wrong = now is not None and now != creator.write(user.username, user.groups or ())
-    else:
-        wrong = now != bridge_marks.created_by(before)
-    if wrong:
+        if before is None and now is not None and request.kind.kind in (kinds.PODS.kind, kinds.JOBS.kind):
+            yield f"{request.about}: {_ONLY_WEBHOOK}"
+        return
+    own = now == creator.write(user.username, user.groups or ())
+    if before is not None and concerns(request, before, rules) == ours:
+        yield from _changed_identity(request, now, own=own and not ours)
+    elif now is not None and not own:
+        yield f"{request.about}: {_ONLY_WEBHOOK if before is None else _OF_ANOTHER}"
+    elif now is None and bridge_marks.controllers(manifest):
+        yield f"{request.about}: {_NO_RECORD}"
+
+
+def _changed_identity(request: AdmissionRequest, now: str | None, *, own: bool) -> Iterator[str]:
+    """Of an object that stays the bridge's, or stays that of others: these may get a record of the user."""
+    manifest, before = request.object or {}, request.old_object or {}
+    if now != bridge_marks.created_by(before) and not own:
         yield f"{request.about}: {_ONLY_WEBHOOK}"
+    if bridge_marks.controllers(manifest) != bridge_marks.controllers(before) and now is None:
+        yield f"{request.about}: {_OTHER_CONTROLLER}"
 
 
 def _amounts(manifest: Json) -> object:
@@ -153,4 +167,17 @@ _NO_RESIZE: Final = (
 )
 _ONLY_WEBHOOK: Final = (
     f"annotation {names.ANNOTATION_CREATED_BY}: only the admission webhook of slurm-bridge writes it; leave it as it is"
+)
+_OF_ANOTHER: Final = (
+    f"annotation {names.ANNOTATION_CREATED_BY}: names another user than the one that gives this object to slurm-bridge;"
+    " remove the annotation"
+)
+_NO_RECORD: Final = (
+    "names a controller in metadata.ownerReferences, but the admission webhook of slurm-bridge has recorded no user that"
+    " created it: leave the reference out, or create it with a schedulerName of slurm-bridge from the start;"
+    " administrators may add accounts of controllers to admission.controllers"
+)
+_OTHER_CONTROLLER: Final = (
+    "metadata.ownerReferences: only controllers may change the controller, because the object belongs to the user that"
+    " created it; leave it as it is"
 )

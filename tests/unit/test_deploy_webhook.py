@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 import yaml
 
+from slurm_bridge.admission import rules
 from slurm_bridge.model import kinds, names
 from slurm_bridge.settings import loader
 from slurm_bridge.settings.admission import SYSTEM_NAMESPACES
@@ -114,6 +115,7 @@ def test_no_record_is_changed_by_way_of_a_status() -> None:
     """The API server lets an update of the status of its own kinds change annotations."""
     for one in VALIDATING["webhooks"][:2]:
         listed = {name for rule in one["rules"] for name in rule["resources"]}
+        assert "replicationcontrollers/status" in listed
         own = {kind.plural for kind in kind_table.OWNERS if kind.plural in listed and not kind.custom}
         assert {f"{name}/status" for name in own} <= listed
 
@@ -121,8 +123,44 @@ def test_no_record_is_changed_by_way_of_a_status() -> None:
 def test_every_kind_that_makes_or_groups_pods_is_validated() -> None:
     """And every one that makes pods gets the record of its creator."""
     grouping = {kind.plural for kind, spec in kind_table.SPECS.items() if not spec.owner}
-    making = {kind.plural for kind in kind_table.OWNERS} - {kinds.DAEMONSETS.plural}
+    making = {kind.plural for kind in kind_table.OWNERS}
     validated = {name for one in VALIDATING["webhooks"] for rule in one["rules"] for name in rule["resources"]}
     mutated = {name for one in MUTATING["webhooks"] for rule in one["rules"] for name in rule["resources"]}
     assert making | grouping <= validated
     assert making <= mutated
+
+
+@pytest.mark.security("rights")
+def test_every_object_with_a_record_and_every_change_of_owners_is_validated() -> None:
+    """Records of creators are reviewed on objects of other schedulers too, and so are changes of owner references."""
+    for one in VALIDATING["webhooks"]:
+        changed, *_, last = (condition["expression"] for condition in one["matchConditions"])
+        assert "object.metadata.?ownerReferences != oldObject.metadata.?ownerReferences" in changed
+        assert last.startswith(f'"{names.ANNOTATION_CREATED_BY}" in object.metadata.?annotations.orValue({{}}) ||')
+
+
+@pytest.mark.security("neighbours")
+def test_pods_and_templates_of_others_do_not_depend_on_the_webhook() -> None:
+    """In a managed namespace no review decides about DaemonSets, static pods and templates of other schedulers."""
+    for one in (MUTATING["webhooks"][0], VALIDATING["webhooks"][0]):
+        said = one["matchConditions"][-1]["expression"]
+        of_daemons = said.partition('== "daemonsets" ?')[2].partition(" :")[0]
+        assert "default-scheduler" not in of_daemons
+        assert all(f'"{kind}" ?' in said for kind in ("cronjobs", "jobsets", "leaderworkersets"))
+    pods = MUTATING["webhooks"][0]["matchConditions"][-1]["expression"].partition(" : ")[0]
+    assert f'"{rules.MIRROR}" in object.metadata' in pods
+    assert f'"{rules.NODES}" in request.userInfo.groups' in pods
+    assert f'owner.kind == "{kinds.DAEMONSETS.kind}"' in pods
+
+
+@pytest.mark.parametrize("webhook", WEBHOOKS, ids=lambda one: one["name"])
+def test_brackets_of_conditions_are_closed(webhook: Json) -> None:
+    """The API server would refuse the whole configuration."""
+    for one in webhook["matchConditions"]:
+        open_ = []
+        for letter in one["expression"]:
+            if letter in "([{":
+                open_.append(letter)
+            elif letter in ")]}":
+                assert open_.pop() + letter in ("()", "[]", "{}")
+        assert open_ == []

@@ -69,6 +69,12 @@ def test_an_error_refuses_objects_of_the_bridge_only(webhook: Webhook) -> None:
     assert answered(ours, webhook, dataclasses.replace(surprising, lenient=True))["allowed"]
 
 
+def test_an_error_lets_no_record_through() -> None:
+    """An object of another scheduler with a record of its creator is refused when the record cannot be reviewed."""
+    recorded = body(pod("web", "volcano", {names.ANNOTATION_CREATED_BY: "{}"}))
+    assert not answered(recorded, rules=dataclasses.replace(RULES, accounts=7))["allowed"]
+
+
 def test_an_error_about_the_namespace_leaves_others_alone() -> None:
     """Whether a namespace is managed is not known when its labels cannot be read."""
 

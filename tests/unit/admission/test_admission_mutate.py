@@ -144,6 +144,11 @@ class TestCreator:
             assert recorded(mutated(pod("web", OURS, notes), before, asked(user="bob"))) == self.ALICE
         assert recorded(mutated(pod("web", OURS, {names.ANNOTATION_CREATED_BY: "x"}), pod("web", OURS))) is None
 
+    def test_the_user_that_gives_an_object_to_the_bridge_is_recorded(self) -> None:
+        """Where the request has another record than before; the one of an earlier creator is gone."""
+        before = job("web", "volcano", {names.ANNOTATION_CREATED_BY: creator.write("bob", ())})
+        assert recorded(mutated(job("web", OURS), before)) == self.ALICE
+
     def test_accounts_that_restore_objects_keep_it(self) -> None:
         """A backup has it."""
         given = pod("web", OURS, {names.ANNOTATION_CREATED_BY: self.ALICE})

@@ -19,6 +19,7 @@ from tests.unit.admission.reviews import (
     MANAGED,
     OURS,
     RULES,
+    TEAM,
     Asked,
     Json,
     body,
@@ -28,6 +29,7 @@ from tests.unit.admission.reviews import (
 )
 
 JOB = names.JOB_PREFIX
+COLLECTOR = "system:serviceaccount:kube-system:generic-garbage-collector"
 BAD = bad_manifests.manifests(OURS)
 SOON = {JOB + "timelimit": "soon"}
 SPREAD = {"maxSkew": 1, "topologyKey": "zone", "whenUnsatisfiable": "DoNotSchedule", "labelSelector": {}}
@@ -250,6 +252,97 @@ class TestCreator:
             assert validated(made, asked=asked(user=user)).allowed
             later = mutated(changed(made, annotations={}), made, asked(user="bob"))
             assert validated(later, made, asked(user="bob")).allowed
+
+
+class TestForgedCreator:
+    """Records and owners on objects that become the bridge's, or that own what is the bridge's."""
+
+    OWN = {names.ANNOTATION_CREATED_BY: creator.write("alice", ("physics",))}  # noqa: RUF012
+    BOB = {names.ANNOTATION_CREATED_BY: creator.write("bob", ())}  # noqa: RUF012
+    DEFAULT = "default-scheduler"
+
+    @pytest.mark.security("rights")
+    @pytest.mark.parametrize("kind", ["Deployment", "DaemonSet"])
+    def test_no_object_of_others_carries_a_forged_record(self, kind: str) -> None:
+        """With the webhook no user records another user on an object of another scheduler, neither new nor later."""
+        plain, forged, own = (self.made(self.DEFAULT, notes, kind) for notes in ({}, self.BOB, self.OWN))
+        assert "only the admission webhook" in validated(forged).message
+        for sub in ("", "status"):
+            assert "only the admission webhook" in validated(forged, plain, asked(sub_resource=sub)).message
+        leaving = changed(plain, deletionTimestamp="2026-01-01T00:00:00Z")
+        assert "only the admission webhook" in validated(changed(leaving, annotations=self.BOB), leaving).message
+        assert validated(own).allowed
+        assert validated(own, plain).allowed
+        assert validated(changed(forged, labels={"a": "b"}), forged).allowed
+        assert validated(forged, asked=asked(user=DAEMON)).allowed
+
+    def test_templates_of_others_give_no_record_to_jobs(self) -> None:
+        """Their controllers copy it, and a pod of the bridge could name such a Job as its owner."""
+        made = job("web", self.DEFAULT, self.BOB)
+        assert not validated(made, asked=asked(user=JOB_CONTROLLER)).allowed
+
+    @pytest.mark.security("rights")
+    def test_an_object_that_becomes_the_bridges_belongs_to_no_other_user(self) -> None:
+        """With the webhook no user gives the bridge an object with the record of another user."""
+        for namespace, scheduler in ((TEAM, self.DEFAULT), (MANAGED, "volcano")):
+            before = self.made(scheduler, self.BOB)
+            answer = validated(self.made(OURS, self.BOB), before, asked(namespace=namespace))
+            assert "names another user than the one that gives this object to slurm-bridge" in answer.message
+            assert validated(self.made(OURS, self.OWN), before, asked(namespace=namespace)).allowed
+            assert validated(self.made(OURS, {}), before, asked(namespace=namespace)).allowed
+            assert validated(mutated(self.made(OURS, self.BOB), before), before).allowed
+
+    @pytest.mark.security("rights")
+    def test_no_user_changes_the_controller_of_a_pod_without_a_record(self) -> None:
+        """With the webhook no user gives a pod of a controller to the creator of another object."""
+        before, after = self.owned("mine"), self.owned("theirs")
+        assert "only controllers may change the controller" in validated(after, before).message
+        assert "only controllers may change the controller" in validated(pod("web", OURS), before).message
+        assert "only controllers may change the controller" in validated(before, pod("web", OURS)).message
+        for user in (JOB_CONTROLLER, COLLECTOR, DAEMON):
+            assert validated(after, before, asked(user=user)).allowed
+        assert validated(changed(before, labels={"a": "b"}), before).allowed
+        assert validated({**after, "spec": pod("web", "volcano")["spec"]}, pod("web", "volcano")).allowed
+
+    @pytest.mark.security("rights")
+    def test_what_names_a_controller_has_a_record(self) -> None:
+        """With the webhook no user creates an object without a record below an object of another user."""
+        below = self.owned("theirs")
+        assert "has recorded no user" in validated(below).message
+        assert "has recorded no user" in validated(below, pod("web", "volcano")).message
+        assert validated(mutated(below)).allowed
+        assert (
+            "has recorded no user"
+            in validated(mutated(below, asked=asked(user="a\nb")), asked=asked(user="a\nb")).message
+        )
+        assert validated(below, asked=asked(user=JOB_CONTROLLER)).allowed
+        assert validated(pod("web", OURS)).allowed
+
+    @staticmethod
+    def made(scheduler: str, notes: Json, kind: str = "Deployment") -> Json:
+        """An object with a template, and with these annotations."""
+        return {**deployment("web", scheduler, {}), "kind": kind, "metadata": {"name": "web", "annotations": notes}}
+
+    @staticmethod
+    def owned(name: str) -> Json:
+        """A pod of the bridge that a Job controls."""
+        owner = {"apiVersion": "batch/v1", "kind": "Job", "name": name, "uid": f"u-{name}", "controller": True}
+        return changed(pod("web", OURS), ownerReferences=[owner])
+
+
+@pytest.mark.security("rights")
+def test_controllers_are_accounts_and_not_namespaces() -> None:
+    """An account beside a controller is no controller."""
+    for user, controls in (
+        (JOB_CONTROLLER, True),
+        (COLLECTOR, True),
+        ("system:serviceaccount:jobset-system:jobset-controller-manager", True),
+        ("system:serviceaccount:lws-system:lws-controller-manager", True),
+        ("system:serviceaccount:jobset-system:default", False),
+        ("system:serviceaccount:lws-system:default", False),
+        ("system:serviceaccount:kube-system:default", False),
+    ):
+        assert RULES.controls(user) is controls
 
 
 def test_a_deployment_of_pods_for_every_node_is_left_alone() -> None:
