@@ -35,6 +35,7 @@ from slurm_bridge.model.job import JobRequest
 from slurm_bridge.overlays import metered
 from slurm_bridge.runtime.clock import SystemClock
 from slurm_bridge.runtime.hands import Hands
+from slurm_bridge.runtime.http.messages import HttpLimits
 from slurm_bridge.runtime.oddities import Oddities
 from slurm_bridge.settings import loader, shown, sources
 from slurm_bridge.settings.model import Settings
@@ -98,13 +99,21 @@ def _refuse_outdated(slurm: slurm_client.SlurmClient) -> None:
         logger.warning("the API version of slurmrestd is not known yet: {}", problem)
 
 
+#: The API server waits for a review no longer than `timeoutSeconds` in `deploy/webhook`.
+_SHORT = HttpLimits(connect=1.0, answer=2.0, whole_answer=2.0)
+
+
 @contextlib.contextmanager
 def webhook(configuration: Configuration) -> Iterator[WebhookService]:
     """The admission webhook alone. It asks the API server only if managed namespaces are selected by label."""
     settings, clock = configuration.load(), SystemClock()
     with contextlib.ExitStack() as stack:
         source = SettingsReader(fingerprint=configuration.fingerprint, load=configuration.load)
-        yield WebhookService(settings, lambda: cluster_client(stack, _access(settings), clock), clock, source)
+
+        def opened(limits: HttpLimits) -> Callable[[], ports.Cluster]:
+            return lambda: cluster_client(stack, _access(settings), clock, limits=limits)
+
+        yield WebhookService(settings, opened(HttpLimits()), clock, source, opened(_SHORT))
 
 
 @contextlib.contextmanager
@@ -285,10 +294,11 @@ def cluster_client(
     access: kube_config.Access,
     clock: ports.Clock,
     reading: kube_client.Reading | None = None,
+    limits: HttpLimits | None = None,
 ) -> ports.Cluster:
     """The Kubernetes adapter; the stack closes it."""
     dice = random.Random()  # noqa: S311 - jitter is no secret
-    client = kube_client.KubeClient(access, clock=clock, dice=dice, reading=reading)
+    client = kube_client.KubeClient(access, clock=clock, dice=dice, limits=limits, reading=reading)
     stack.callback(client.close)
     return client
 

@@ -173,8 +173,8 @@ _OF_ANOTHER: Final = (
     " remove the annotation"
 )
 _NO_RECORD: Final = (
-    "names a controller in metadata.ownerReferences, but the admission webhook of slurm-bridge has recorded no user that"
-    " created it: leave the reference out, or create it with a schedulerName of slurm-bridge from the start;"
+    "names a controller in metadata.ownerReferences, but the admission webhook of slurm-bridge has recorded no user"
+    " that created it: leave the reference out, or create it with a schedulerName of slurm-bridge from the start;"
     " administrators may add accounts of controllers to admission.controllers"
 )
 _OTHER_CONTROLLER: Final = (

@@ -1,6 +1,6 @@
 """The admission webhook: connects the web server, the rules of admission and the settings."""
 
-import threading
+import dataclasses
 from collections.abc import Callable, Mapping
 from typing import Final
 
@@ -12,6 +12,7 @@ from slurm_bridge.admission.review import AdmissionAnswer, AdmissionRequest
 from slurm_bridge.admission.rules import AdmissionRules
 from slurm_bridge.daemon import configuration
 from slurm_bridge.daemon.namespace_labels import NamespaceLabels
+from slurm_bridge.daemon.review_turns import ReviewTurns
 from slurm_bridge.model import selectors, texts
 from slurm_bridge.model.features import Feature
 from slurm_bridge.model.node import Taint
@@ -23,9 +24,6 @@ from slurm_bridge.web import admission
 from slurm_bridge.web.admission import Review, ReviewedObject
 from slurm_bridge.web.routes import Routes
 from slurm_bridge.workloads import kind_table
-
-#: Reviews at the same time: they need the processor only, and each may hold many times the memory of its body.
-AT_ONCE: Final = 4
 
 #: Letters of a name in the log: any client that reaches the port may send one.
 _SHOWN: Final = 300
@@ -41,7 +39,7 @@ class AdmissionReviewer:
         self, settings: Settings, config: Config, labels: NamespaceLabels, metrics: Instruments, clock: ports.Clock
     ) -> None:
         self._labels, self._metrics, self._clock = labels, metrics, clock
-        self._turns = threading.BoundedSemaphore(AT_ONCE)
+        self._turns = ReviewTurns()
         self.configure(settings, config)
 
     def configure(self, settings: Settings, config: Config) -> None:
@@ -58,8 +56,9 @@ class AdmissionReviewer:
         def answered(body: bytes) -> ReviewedObject:
             began = self._clock.now()
             try:
-                with self._turns:
-                    request, answer = gate.answer(body, webhook, self._rules)
+                current = self._current(body)
+                with self._turns.of(len(body)):
+                    request, answer = gate.answer(body, webhook, current)
             except review.NotAReview as problem:
                 raise admission.UnanswerableReview(str(problem)) from problem
             found = _reviewed(request, answer)
@@ -69,6 +68,26 @@ class AdmissionReviewer:
             return found
 
         return answered
+
+    def _current(self, body: bytes) -> AdmissionRules:
+        """The rules, knowing whether this namespace is managed: that may take a read, for which no turn is held."""
+        current, found = self._rules, review.unreadable(body)
+        return current if found is None else dataclasses.replace(current, managed=_known(current, found.namespace))
+
+
+def _known(current: AdmissionRules, namespace: str) -> Callable[[str], bool]:
+    """Whether the namespace of a review is managed; an error is raised again where the answer matters."""
+    try:
+        answer = current.managed(namespace)
+    except Exception as error:  # noqa: BLE001 - the review counts it as a failed one
+        problem = error
+    else:
+        return lambda _: answer
+
+    def unknown(_: str) -> bool:
+        raise problem
+
+    return unknown
 
 
 def rules(settings: Settings, config: Config, managed_: Callable[[str], bool]) -> AdmissionRules:

@@ -1,6 +1,7 @@
 """The labels of namespaces, for the selector of the managed ones. They are watched only where there is a selector."""
 
 import random
+import threading
 from collections.abc import Callable, Mapping
 
 from slurm_bridge import errors, ports
@@ -14,10 +15,21 @@ Labels = Mapping[str, str]
 
 
 class NamespaceLabels:
-    """Read by any thread. `cluster` opens the connection to the API server at the first need."""
+    """Read by any thread. `cluster` opens the connection to the API server at the first need; it is kept.
 
-    def __init__(self, cluster: Callable[[], ports.Cluster], clock: ports.Clock, dice: random.Random) -> None:
+    `reads` opens the one for single namespaces, which reviews wait for; left out, it is the same.
+    """
+
+    def __init__(
+        self,
+        cluster: Callable[[], ports.Cluster],
+        clock: ports.Clock,
+        dice: random.Random,
+        reads: Callable[[], ports.Cluster] | None = None,
+    ) -> None:
         self._cluster, self._clock, self._dice = cluster, clock, dice
+        self._reads, self._lock = reads or cluster, threading.Lock()
+        self._opened: ports.Cluster | None = None
         self._informer: Informer[Object] | None = None
 
     def follow(self) -> None:
@@ -34,8 +46,14 @@ class NamespaceLabels:
             return {}
         found = self._informer.store.get("", name)
         if found is None:
-            found = self._cluster().get(kinds.NAMESPACES, "", name)
+            found = self._reader().get(kinds.NAMESPACES, "", name)
         return {} if found is None else found.metadata.labels
+
+    def _reader(self) -> ports.Cluster:
+        with self._lock:
+            if self._opened is None:
+                self._opened = self._reads()
+            return self._opened
 
     def stop(self) -> None:
         """Watch no more."""

@@ -32,7 +32,10 @@ LOOK = 0.5
 
 
 class WebhookService:
-    """Everything connected; `run` is its whole life. `cluster` opens the API server where it is needed."""
+    """Everything connected; `run` is its whole life.
+
+    `cluster` opens the API server where it is needed, and `reads` opens it for what reviews wait for.
+    """
 
     def __init__(
         self,
@@ -40,6 +43,7 @@ class WebhookService:
         cluster: Callable[[], ports.Cluster],
         clock: ports.Clock,
         source: SettingsReader | None = None,
+        reads: Callable[[], ports.Cluster] | None = None,
     ) -> None:
         if settings.web.tls is None:
             raise errors.BadConfiguration("web.tls: the API server calls webhooks over HTTPS only")
@@ -47,10 +51,11 @@ class WebhookService:
         self.metrics, self.health = AdmissionMetrics(version=slurm_bridge.__version__), Health(clock.now)
         self.supervisor = Supervisor(_report)
 
-        def metered() -> ports.Cluster:
-            return MeteredCluster(cluster(), clock, self.metrics.request_to_kubernetes)
+        def metered(opened: Callable[[], ports.Cluster]) -> Callable[[], ports.Cluster]:
+            return lambda: MeteredCluster(opened(), clock, self.metrics.request_to_kubernetes)
 
-        self._labels = NamespaceLabels(metered, clock, random.Random())  # noqa: S311 - jitter is no secret
+        dice = random.Random()  # noqa: S311 - jitter is no secret
+        self._labels = NamespaceLabels(metered(cluster), clock, dice, metered(reads or cluster))
         self._config = self._configured(settings)
         self._reviewer = admission_api.AdmissionReviewer(settings, self._config, self._labels, self.metrics, clock)
         pages = {**probes.routes(self.health, self.metrics), **self._reviewer.routes()}

@@ -3,8 +3,9 @@
     POST /admission/mutate      an AdmissionReview with changes of the object
     POST /admission/validate    an AdmissionReview that allows or refuses it
 
-Both answer 200 with an AdmissionReview for every review that can be answered, 400 for any other body. No caller is
-authenticated: an answer tells nothing that is not in the question, and changes nothing.
+Both answer 200 with an AdmissionReview for every review that can be answered, 400 for any other body, and 503 for a
+large one that has waited too long for others. No caller is authenticated: an answer tells nothing that is not in the
+question, and changes nothing.
 """
 
 import dataclasses
@@ -35,6 +36,10 @@ class UnanswerableReview(Exception):
     """The body is no review; the message says what is wrong with it."""
 
 
+class BusyWebhook(Exception):
+    """There is no time for this review; the message says why."""
+
+
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
 class ReviewedObject:
     """The answer as JSON, and for the log: what was reviewed, for which user, and with which outcome.
@@ -50,7 +55,7 @@ class ReviewedObject:
     surprise: Exception | None = None
 
 
-#: Answers a body. Raises UnanswerableReview.
+#: Answers a body. Raises UnanswerableReview, BusyWebhook.
 Review = Callable[[bytes], ReviewedObject]
 
 
@@ -68,6 +73,9 @@ def _answer(webhook: str, review: Review, request: Request) -> Reply:
         found = review(request.body)
     except UnanswerableReview as problem:
         return refusals.refused(http.HTTPStatus.BAD_REQUEST, "BadRequest", str(problem))
+    except BusyWebhook as problem:
+        logger.bind(webhook=webhook).warning("admission: a review is given up: {}", problem)
+        return refusals.refused(http.HTTPStatus.SERVICE_UNAVAILABLE, "TooManyRequests", str(problem))
     journal = logger.bind(webhook=webhook, user=found.user)
     if found.surprise is not None:
         journal.opt(exception=found.surprise).error("admission: {} could not be reviewed", found.about)

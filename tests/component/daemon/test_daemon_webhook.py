@@ -4,18 +4,29 @@ import contextlib
 import http.client
 import json
 import pathlib
+import random
 import ssl
 import threading
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import pytest
 import trustme
 
-from slurm_bridge import app, errors
+from slurm_bridge import app, errors, ports
+from slurm_bridge.daemon import configuration as daemon_configuration
+from slurm_bridge.daemon.admission_api import AdmissionReviewer
+from slurm_bridge.daemon.namespace_labels import NamespaceLabels
+from slurm_bridge.daemon.review_turns import SMALL_ONES
 from slurm_bridge.daemon.webhook import WebhookService
 from slurm_bridge.demo import pocket
+from slurm_bridge.hooks.services import ChainServices
 from slurm_bridge.model import kinds, names
+from slurm_bridge.runtime.clock import SystemClock
+from slurm_bridge.telemetry.admission import AdmissionMetrics
+from slurm_bridge.web.admission import MUTATE
+from slurm_bridge.web.routes import Request, RouteTable
 from tests import wait
 from tests.bad_manifests import pod
 from tests.component.daemon.running import configuration, running
@@ -140,6 +151,71 @@ def test_namespaces_are_managed_by_their_labels(
         assert not caller.changed("red")
         assert not caller.changed("absent")
         assert not caller.changed("kube-system")
+
+
+def test_young_namespaces_are_read_over_one_connection(world: pocket.PocketWorld, tmp_path: pathlib.Path) -> None:
+    """It is opened at the first namespace that the watch does not know, and kept."""
+    opened: list[ports.Cluster] = []
+    settings, clock = configuration(world, tmp_path / "config.json").load(), SystemClock()
+    with app.both(settings, clock) as (cluster, _):
+
+        def reads() -> ports.Cluster:
+            opened.append(cluster)
+            return cluster
+
+        labels = NamespaceLabels(lambda: cluster, clock, random.Random(1), reads)
+        assert labels.of("absent") == {}
+        assert opened == []
+        labels.follow()
+        try:
+            for number in range(3):
+                assert labels.of(f"absent-{number}") == {}
+        finally:
+            labels.stop()
+    assert opened == [cluster]
+
+
+def test_a_review_waits_for_no_namespace_in_a_turn(
+    world: pocket.PocketWorld, web: Json, tmp_path: pathlib.Path
+) -> None:
+    """While reads of a namespace are not answered, more reviews than there are turns are answered about others."""
+    given = configuration(world, tmp_path / "config.json", web=web, managed_namespace_selector="slurm=yes").load()
+    asked, may_answer = threading.Semaphore(0), threading.Event()
+
+    class Slow(NamespaceLabels):
+        """Knows all but one namespace."""
+
+        def of(self, name: str) -> Mapping[str, str]:
+            if name == "slow":
+                asked.release()
+                assert may_answer.wait(wait.PATIENCE)
+            return {"slurm": "yes"}
+
+        def follow(self) -> None:
+            """The watch is of no interest."""
+
+    def unused() -> ports.Cluster:
+        raise AssertionError
+
+    labels = Slow(unused, SystemClock(), random.Random(1))
+    config = daemon_configuration.changeable(given, ChainServices(clock=SystemClock(), threads=False))
+    metrics = AdmissionMetrics(version="0")
+    routes = AdmissionReviewer(given, config, labels, metrics, SystemClock()).routes()
+    with contextlib.closing(config.chain), ThreadPoolExecutor(SMALL_ONES + 1) as pool:
+
+        def review(namespace: str) -> int:
+            body = reviews.body(pod("web", ""), asked=reviews.Asked(namespace=namespace))
+            request = Request(method="POST", path=MUTATE, query={}, headers={}, body=body, client="")
+            return RouteTable(routes).answer(request).status
+
+        late = [pool.submit(review, "slow") for _ in range(SMALL_ONES)]
+        for _ in late:
+            assert asked.acquire(timeout=wait.PATIENCE)
+        try:
+            assert pool.submit(review, "team").result(wait.PATIENCE) == 200
+        finally:
+            may_answer.set()
+        assert [one.result(wait.PATIENCE) for one in late] == [200] * SMALL_ONES
 
 
 def test_the_daemon_serves_it_too(
