@@ -123,31 +123,39 @@ def _written(now: Json, earlier: Json | None) -> bool:
 
 def _identity(request: AdmissionRequest, manifest: Json, before: Json | None, rules: AdmissionRules) -> Iterator[str]:
     """Whose the object is: its record, and without one the controller that it names as its owner."""
-    now, user = bridge_marks.created_by(manifest), request.user_info
-    ours = concerns(request, manifest, rules)
-    if rules.trusts(user.username) or (now is None and not ours):
+    now, then, user = bridge_marks.created_by(manifest), bridge_marks.created_by(before), request.user_info
+    ours, was_ours = concerns(request, manifest, rules), before is not None and concerns(request, before, rules)
+    if rules.trusts(user.username) or not (ours or was_ours or (now, then) != (None, None)):
         return
+    own = now == creator.write(user.username, user.groups or ())
     if rules.controls(user.username):
         # Controllers copy annotations of an object to what they make of it; only pods and Jobs are made of templates.
         if before is None and now is not None and request.kind.kind in (kinds.PODS.kind, kinds.JOBS.kind):
             yield f"{request.about}: {_ONLY_WEBHOOK}"
-        return
-    own = now == creator.write(user.username, user.groups or ())
-    if before is not None and concerns(request, before, rules) == ours:
-        yield from _changed_identity(request, now, own=own and not ours)
-    elif now is not None and not own:
-        yield f"{request.about}: {_ONLY_WEBHOOK if before is None else _OF_ANOTHER}"
-    elif now is None and bridge_marks.controllers(manifest):
-        yield f"{request.about}: {_NO_RECORD}"
-
-
-def _changed_identity(request: AdmissionRequest, now: str | None, *, own: bool) -> Iterator[str]:
-    """Of an object that stays the bridge's, or stays that of others: these may get a record of the user."""
-    manifest, before = request.object or {}, request.old_object or {}
-    if now != bridge_marks.created_by(before) and not own:
+    elif ours and not was_ours:
+        if now is not None and not own:
+            yield f"{request.about}: {_ONLY_WEBHOOK if before is None else _OF_ANOTHER}"
+    elif now != then and (was_ours or then is not None or not own):
         yield f"{request.about}: {_ONLY_WEBHOOK}"
-    if bridge_marks.controllers(manifest) != bridge_marks.controllers(before) and now is None:
-        yield f"{request.about}: {_OTHER_CONTROLLER}"
+    if now is None and not rules.controls(user.username) and _makes_pods(request, manifest):
+        yield from _owner(request.about, manifest, before if was_ours else None, ours=ours)
+
+
+def _makes_pods(request: AdmissionRequest, manifest: Json) -> bool:
+    """Whether the webhook records the creator of such an object. A pod may own pods, too."""
+    return is_pod(request) or any(True for _ in templates.of(request.kind.group, request.kind.kind, manifest))
+
+
+def _owner(about: str, manifest: Json, before: Json | None, *, ours: bool) -> Iterator[str]:
+    """The controller of an object without a record. `before`: as it was, if it was the bridge's."""
+    now, then = bridge_marks.controllers(manifest), bridge_marks.controllers(before or {})
+    if before is None:
+        if now and ours:
+            yield f"{about}: {_NO_RECORD}"
+    elif now != then:
+        yield f"{about}: {_OTHER_CONTROLLER}"
+    elif now and not ours:
+        yield f"{about}: {_LEAVES}"
 
 
 def _amounts(manifest: Json) -> object:
@@ -180,4 +188,8 @@ _NO_RECORD: Final = (
 _OTHER_CONTROLLER: Final = (
     "metadata.ownerReferences: only controllers may change the controller, because the object belongs to the user that"
     " created it; leave it as it is"
+)
+_LEAVES: Final = (
+    "has no record of the user that created it, so only its controller may give its pods to another scheduler; leave"
+    " schedulerName as it is"
 )

@@ -136,7 +136,8 @@ def test_every_object_with_a_record_and_every_change_of_owners_is_validated() ->
     for one in VALIDATING["webhooks"]:
         changed, *_, last = (condition["expression"] for condition in one["matchConditions"])
         assert "object.metadata.?ownerReferences != oldObject.metadata.?ownerReferences" in changed
-        assert last.startswith(f'"{names.ANNOTATION_CREATED_BY}" in object.metadata.?annotations.orValue({{}}) ||')
+        both = '(request.operation == "CREATE" ? [object] : [object, oldObject]).exists(one, '
+        assert last.startswith(f'{both}"{names.ANNOTATION_CREATED_BY}" in one.metadata.?annotations.orValue({{}}) ||')
 
 
 @pytest.mark.security("neighbours")

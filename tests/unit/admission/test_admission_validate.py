@@ -305,6 +305,28 @@ class TestForgedCreator:
         assert validated({**after, "spec": pod("web", "volcano")["spec"]}, pod("web", "volcano")).allowed
 
     @pytest.mark.security("rights")
+    def test_an_object_that_leaves_the_bridge_keeps_its_owner(self) -> None:
+        """With the webhook no user gives the owner of pods to another user while it names another scheduler."""
+        owner = self.owned("mine")["metadata"]["ownerReferences"]
+        for notes in ({}, self.OWN):
+            before = changed(self.made(OURS, notes, "StatefulSet"), ownerReferences=owner)
+            after = changed(self.made("volcano", {}, "StatefulSet"), ownerReferences=owner)
+            assert not validated(after, before).allowed
+            assert validated(after, before, asked(user=JOB_CONTROLLER)).allowed
+        left = self.made("volcano", self.OWN)
+        assert validated(left, self.made(OURS, self.OWN)).allowed
+        assert "only the admission webhook" in validated(self.made("volcano", {}), left).message
+        assert validated(self.made("volcano", {}), self.made(OURS, {})).allowed
+
+    def test_objects_that_group_pods_may_have_controllers(self) -> None:
+        """They have no record, and own no pods."""
+        owner = self.owned("mine")["metadata"]["ownerReferences"]
+        metadata = {"name": "web", "annotations": {JOB + "timelimit": "5"}, "ownerReferences": owner}
+        group = {"apiVersion": "scheduling.x-k8s.io/v1alpha1", "kind": "PodGroup", "metadata": metadata, "spec": {}}
+        assert validated(group).allowed
+        assert validated(changed(group, annotations={}), group).allowed
+
+    @pytest.mark.security("rights")
     def test_what_names_a_controller_has_a_record(self) -> None:
         """With the webhook no user creates an object without a record below an object of another user."""
         below = self.owned("theirs")
