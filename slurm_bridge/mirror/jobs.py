@@ -98,16 +98,17 @@ class Mirror:
 
     def step(self) -> None:
         """Whatever is due; a Slurm that does not answer is asked again after a pause that grows."""
-        if self._clock.now() < min(self._due, self._settled_due):
+        now = self._clock.now()
+        if now < min(self._due, self._settled_due):
             return
         try:
-            if self.failing or self.owes_sweep:
+            if self.failures or self._lost >= self._swept:
                 # Nothing is told of one job before all have been asked for: others may be gone.
                 self.poll()
-            self._poll_moving()
-            self._poll_settled()
-            self.details()
-            if self.owes_sweep or self._clock.now() - self._swept >= self._rhythm.sweep:
+            asked = (self._poll_moving(), self._poll_settled())
+            if any(asked):
+                self.details()
+            if self._lost >= self._swept or now - self._swept >= self._rhythm.sweep:
                 self.sweep()
         except errors.BridgeError as problem:
             self.failures += 1
@@ -117,11 +118,11 @@ class Mirror:
             if self.failures == 1 or isinstance(problem, errors.OperatorMustAct):
                 logger.warning("Slurm cannot be asked for our jobs, next try in {:.1f} s: {}", pause, problem)
 
-    def _poll_moving(self) -> None:
-        """Those that wait or have just moved: a start is awaited by a pod."""
+    def _poll_moving(self) -> bool:
+        """Those that wait or have just moved: a start is awaited by a pod. Returns whether it was their turn."""
         began = self._clock.now()
         if began < self._due:
-            return
+            return False
         living = self._table.alive()
         if not living:
             self._keep_fresh()
@@ -133,16 +134,20 @@ class Mirror:
         self._period = self._rhythm.fastest if changed else slower
         # A Slurm that takes long to answer is asked less often, or asking would be all that it does.
         self._due = self._clock.now() + max(self._period, self._clock.now() - began)
+        return True
 
-    def _poll_settled(self) -> None:
+    def _poll_settled(self) -> bool:
         """A part of those that have run for a while; others rarely end alone, so after a change the rest is asked for.
 
-        None is left out for longer than the slowest period.
+        None is left out for longer than the slowest period. Returns whether any was asked for.
         """
         began = self._clock.now()
         if began < self._settled_due:
-            return
-        settled = [one for one in self._table.alive() if _settled(one, began)] if self._table.running else []
+            return False
+        if not self._table.running:
+            self._settled_due = began + self._rhythm.fastest
+            return False
+        settled = [one for one in self._table.alive() if _settled(one, began)]
         parts = self._rhythm.parts(len(settled))
         self._part = (self._part + 1) % max(1, parts)
         if self._part == 0:
@@ -159,6 +164,7 @@ class Mirror:
         more = self._clock.now() - began - cost
         pause = self._pace.pause(cost, parts, more) if mine else self._rhythm.fastest
         self._settled_due = self._clock.now() + pause
+        return bool(mine)
 
     def _keep_fresh(self) -> None:
         """With nothing to ask for, Slurm is asked now and then all the same."""
@@ -192,7 +198,7 @@ class Mirror:
             # One list says of all of them what each would otherwise be read for when its pods are bound.
             self._adopt(self._all())
             moved = [one for one in moved if self._table.get(one.job_id) is one]
-        twice = self._ended_twice(moved, states)
+        twice = self._ended_twice(moved, states) if len(moved) >= TOGETHER else frozenset()
         for one in moved:
             self._move(one, states[one.job_id], confirmed=one.job_id in twice)
         return len(moved) + len(missing)

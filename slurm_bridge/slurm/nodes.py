@@ -1,6 +1,6 @@
 """Orders about nodes: changed, added and deleted, many in one call.
 
-    POST nodes/          the good names are changed even where another one is unknown (2018)
+    POST nodes/          names before the first unknown one are changed, those after it are not (2018)
     DELETE node/{list}   the idle ones are deleted even where another one has jobs (2016)
     POST new/node        a line of slurm.conf. Fewer addresses than names kill slurmctld 26.05; with GRES, a line for
                          several nodes is refused (22)

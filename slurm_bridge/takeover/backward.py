@@ -60,11 +60,11 @@ class _Planner:
         self._left: list[LeftAlone] = []
         self._settled: set[str] = set()
         self._by_workload: dict[WorkloadKey, list[Pod]] | None = None
-        #: Bound pods that are not over, by the job that they name.
+        #: Bound pods of this scheduler that are not over, by the job that they name.
         self._named: dict[JobId, list[Pod]] = {}
         for pod in scenery.pods:
             job_id = job_id_of(pod)
-            if job_id is not None and not pod.terminal:
+            if job_id is not None and not pod.terminal and pod.spec.scheduler_name in ours.scheduler_names:
                 self._named.setdefault(job_id, []).append(pod)
 
     def plan(self) -> HandoverPlan:

@@ -22,7 +22,7 @@ def update_many(call: SlurmCall) -> replies.SlurmReply:
 
 
 def _update(call: SlurmCall, entries: Sequence[str] | str) -> replies.SlurmReply:
-    """Known names are changed even if another one is unknown."""
+    """Names before the first unknown one are changed, those after it are not."""
     listed = ",".join([entries] if isinstance(entries, str) else entries)
     refused = f"Failure to update node {listed}"
     if not call.operator:
@@ -31,8 +31,12 @@ def _update(call: SlurmCall, entries: Sequence[str] | str) -> replies.SlurmReply
         names = fields.hosts([listed])
     except ValueError:
         names = ()
-    errors = [_updated(call, name) for name in names]
-    number = next(filter(None, errors), 0) if names else 2018
+    number = 0 if names else 2018
+    for name in names:
+        error = _updated(call, name)
+        number = number or error
+        if name not in call.world.nodes:
+            break
     return replies.refusal(number, refused, "_update_node") if number else replies.SlurmReply()
 
 
