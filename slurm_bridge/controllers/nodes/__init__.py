@@ -11,6 +11,7 @@ Belongs here: what one side has to be told of a node of the other. Does not belo
     departures a brake on many that leave at once
     effects    actions of many nodes, in few calls
     taints     the taint of managed nodes
+    node_events  events on Kubernetes nodes
     availability  what Slurm says of a node, on the Kubernetes node: pure
     state_writer  writes it
     controller the pass over all nodes: read, decide, act, tell

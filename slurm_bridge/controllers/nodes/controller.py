@@ -20,7 +20,7 @@ from typing import Final
 from loguru import logger
 
 from slurm_bridge import errors, ports
-from slurm_bridge.controllers.nodes import desired_nodes, effects, facts, views
+from slurm_bridge.controllers.nodes import desired_nodes, effects, facts, node_events, views
 from slurm_bridge.controllers.nodes.decide import NodeAction, Verb, decide
 from slurm_bridge.controllers.nodes.departures import DepartureBrake
 from slurm_bridge.controllers.nodes.desired_nodes import DesiredNode, Unregistrable
@@ -279,17 +279,7 @@ class NodeController:
         for node in (one.node,) if one.node is not None else one.rivals:
             if node is not None:
                 self._given.note(
-                    ports.Note(
-                        kind="Node",
-                        api_version="v1",
-                        namespace="",
-                        name=node.metadata.name,
-                        uid=node.uid,
-                        reason=action.event,
-                        message=action.words,
-                        action="Registering",
-                        warning=True,
-                    )
+                    node_events.about(node, action.event, action.words, action="Registering", warning=True)
                 )
         return dataclasses.replace(memory, told=action.words)
 

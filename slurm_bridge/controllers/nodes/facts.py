@@ -84,7 +84,7 @@ def of_all(seen: Views, options: NodeOptions) -> Iterator[NodePair]:
             registering=options.register,
             asked=_asked(node, options, seen) if node is not None and options.register else None,
             slurm=slurm,
-            unreadable=name in seen.unreadable or "" in seen.unreadable,
+            unreadable=seen.doubts(name),
             record=record if mine else None,
             foreign=record is not None and not mine,
             our_reason=our_reason,

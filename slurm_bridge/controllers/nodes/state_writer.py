@@ -6,7 +6,7 @@ from typing import Final
 from loguru import logger
 
 from slurm_bridge import errors, ports
-from slurm_bridge.controllers.nodes import availability, views
+from slurm_bridge.controllers.nodes import availability, node_events
 from slurm_bridge.controllers.nodes.availability import OutOfService, Writes
 from slurm_bridge.controllers.nodes.marks import DrainReasons
 from slurm_bridge.controllers.nodes.options import NodeOptions
@@ -49,7 +49,7 @@ class StateWriter:
             state, busy = self._state(node, seen)
             wanted = availability.writes(node, state, marking, now, by=self._options.cluster_id, busy=busy)
             waits = node.metadata.name in self._written or node.metadata.name in self._paused
-            if wanted and not waits and not _doubtful(node, seen):
+            if wanted and not waits and not seen.doubts(node.slurm_name):
                 differing.append((node, state, wanted))
         silent = 0
         for node, state, wanted in differing[:MOST]:
@@ -66,7 +66,7 @@ class StateWriter:
     def _state(self, node: Node, seen: Views) -> tuple[OutOfService | None, bool]:
         """Why Slurm gives it no jobs, and whether jobs run there. A node that is not looked after has neither."""
         slurm = seen.slurm.get(node.slurm_name)
-        if slurm is None or len(seen.claims[node.slurm_name]) > 1 or not views.bridged(node, self._options.managed):
+        if slurm is None or not seen.looks_after(node, self._options.managed):
             return None, False
         state = availability.unavailable(slurm, self._reasons.prefix, seen.reserved.get(slurm.name, ""))
         return state, not slurm.vacant
@@ -91,26 +91,11 @@ class StateWriter:
         logger.warning("Slurm's state of node {} cannot be written: {}", node.metadata.name, problem)
 
     def _tell(self, node: Node, state: OutOfService | None) -> None:
-        self._note(
-            ports.Note(
-                kind="Node",
-                api_version="v1",
-                namespace="",
-                name=node.metadata.name,
-                uid=node.uid,
-                reason="SlurmNodeUnavailable" if state else "SlurmNodeInService",
-                message=state.message if state else "Slurm starts jobs on the node again",
-                action="Following",
-                warning=state is not None,
-            )
-        )
+        reason = "SlurmNodeUnavailable" if state else "SlurmNodeInService"
+        message = state.message if state else "Slurm starts jobs on the node again"
+        self._note(node_events.about(node, reason, message, action="Following", warning=state is not None))
 
 
 def _version(seen: Views, name: str) -> str:
     node = seen.nodes.get(name)
     return node.metadata.resource_version if node is not None else ""
-
-
-def _doubtful(node: Node, seen: Views) -> bool:
-    """Slurm has such a node, perhaps, and what it says of it cannot be read."""
-    return bool(seen.unreadable & {node.slurm_name, ""})

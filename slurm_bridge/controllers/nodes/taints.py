@@ -9,7 +9,7 @@ from typing import Any, Final
 from loguru import logger
 
 from slurm_bridge import errors, ports
-from slurm_bridge.controllers.nodes import desired_nodes, views
+from slurm_bridge.controllers.nodes import desired_nodes
 from slurm_bridge.controllers.nodes.options import NodeOptions
 from slurm_bridge.controllers.nodes.views import Views
 from slurm_bridge.model import kinds, names
@@ -40,10 +40,9 @@ class TaintWriter:
 
     def _wanted(self, node: Node, seen: Views) -> Taint | None:
         """A node that is registered keeps its taint while it is added anew, and while nothing is known of its row."""
-        managed = views.bridged(node, self._options.managed) and len(seen.claims[node.slurm_name]) == 1
-        unknown = desired_nodes.registered(node) or bool(seen.unreadable & {node.slurm_name, ""})
+        unknown = desired_nodes.registered(node) or seen.doubts(node.slurm_name)
         there = node.slurm_name in seen.slurm or (unknown and owned(node, self._options.cluster_id))
-        return self._options.taint if managed and there else None
+        return self._options.taint if there and seen.looks_after(node, self._options.managed) else None
 
     def _write(self, node: Node, patch: Manifest) -> None:
         """A node that another client has changed meanwhile comes again with that change."""

@@ -34,6 +34,14 @@ class Views:
         """Slurm's names of all nodes of both sides."""
         return dict.fromkeys((*self.claims, *self.slurm))
 
+    def doubts(self, name: str) -> bool:
+        """Slurm has a node of this name, perhaps, and what it says of it cannot be read."""
+        return bool(self.unreadable & {name, ""})
+
+    def looks_after(self, node: Node, managed: Managed) -> bool:
+        """The controller keeps this node in step, and no other one claims its name in Slurm."""
+        return bridged(node, managed) and len(self.claims[node.slurm_name]) == 1
+
 
 def of(
     nodes: Iterable[Node],
