@@ -128,13 +128,15 @@ class Users:
                 self._world.annotate(name, names.JOB_PREFIX + "timelimit", None)
 
     def help(self) -> None:
-        """Users retry, every now and then, what is parked."""
+        """Users retry, every now and then, what is parked; the observer may not have seen yet that a pod is gone."""
         now = self._world.clock.now()
         for pod in list(self._world.observer.pods.values()):
             waits = pod.parked and not (pod.over or pod.node or self._world.observer.living(pod.uid))
-            if waits and now >= self._helped.get(pod.uid, 0.0) + _BETWEEN_HELPS:
+            namespace, name = pod.key
+            there = self._world.kube.get(kinds.PODS, namespace, name) is not None
+            if waits and there and now >= self._helped.get(pod.uid, 0.0) + _BETWEEN_HELPS:
                 self._helped[pod.uid] = now
-                self._world.annotate(pod.key[1], names.ANNOTATION_RETRY, str(now))
+                self._world.annotate(name, names.ANNOTATION_RETRY, str(now), namespace=namespace)
 
 
 def _leaving(pod: dict[str, object]) -> bool:

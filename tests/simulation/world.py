@@ -199,10 +199,10 @@ class World:
         self.weather.note(f"user deletes pod {name} grace={grace}")
         self.kube.delete(kinds.PODS, (NAMESPACE, name), grace=grace)
 
-    def annotate(self, name: str, key: str, value: str | None) -> None:
+    def annotate(self, name: str, key: str, value: str | None, *, namespace: str = NAMESPACE) -> None:
         """A user writes on a pod."""
         self.weather.note(f"user annotates pod {name}: {key}={value}")
-        self.kube.merge(kinds.PODS, (NAMESPACE, name), {"metadata": {"annotations": {key: value}}})
+        self.kube.merge(kinds.PODS, (namespace, name), {"metadata": {"annotations": {key: value}}})
 
     def pods(self) -> Iterator[tuple[str, dict[str, Any]]]:
         """Our pods of this moment by name, in order."""
