@@ -251,6 +251,7 @@ def _check(
         submissions=settings.web.submission.enabled,
         administration=settings.web.administration.enabled,
         node_controller=settings.nodes.enabled,
+        device_gres=settings.nodes.device_gres if settings.nodes.enabled else {},
     )
     facts = collector.gather(slurm, cluster, clock=clock, dice=random.SystemRandom(), wanted=wanted, conf=slurm.conf)
     return table.findings(facts, wanted)

@@ -48,7 +48,9 @@ def gather(
         heterogeneous=attempt("heterogeneous", slurm.heterogeneous, instead=False),
         rights=attempt("rights", lambda: rights.ask(cluster), ()),
         reviews=attempt("reviews", lambda: rights.may_review_tokens(cluster) if wanted.reviews else None, None),
-        node_rights=attempt("node_rights", lambda: rights.on_nodes(cluster) if wanted.node_controller else (), ()),
+        node_rights=attempt(
+            "node_rights", lambda: rights.on_nodes(cluster, wanted) if wanted.node_controller else (), ()
+        ),
         nodes=attempt("nodes", lambda: cluster.list(kinds.NODES).items, ()),
         probe=probe,
         unread=unread,

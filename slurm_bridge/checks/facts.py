@@ -25,6 +25,7 @@ class Expectations:
     mcs_label: str = ""
     job_ids: tuple[int, int] | None = None
     gres: Mapping[str, str] = dataclasses.field(default_factory=dict)
+    device_gres: Mapping[str, str] = dataclasses.field(default_factory=dict)
     unstarted_window: int = 0
     heterogeneous: bool = True
     submissions: bool = False

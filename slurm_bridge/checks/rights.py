@@ -67,10 +67,14 @@ def reviewed(facts: CheckFacts, wanted: Expectations) -> Iterator[Remark]:
         yield failure("not allowed: create tokenreviews.authentication.k8s.io")
 
 
-def on_nodes(cluster: AccessReviewer) -> tuple[Right, ...]:
+def on_nodes(cluster: AccessReviewer, wanted: Expectations) -> tuple[Right, ...]:
     """The node controller needs these rights."""
-    wanted = (("get", ""), ("patch", ""), ("patch", "status"))
-    return tuple(_right(cluster, kinds.NODES, verb, subresource) for verb, subresource in wanted)
+    written = (("get", ""), ("patch", ""), ("patch", "status"))
+    devices = ("list", "watch") if wanted.device_gres else ()
+    return (
+        *(_right(cluster, kinds.NODES, verb, subresource) for verb, subresource in written),
+        *(_right(cluster, kinds.RESOURCESLICES, verb) for verb in devices),
+    )
 
 
 def nodes_written(facts: CheckFacts, wanted: Expectations) -> Iterator[Remark]:

@@ -1,7 +1,7 @@
 """Checks that compare both servers: the same nodes, under known names, with the same resources."""
 
 import collections
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from fractions import Fraction
 
 from slurm_bridge.checks.facts import CheckFacts, Expectations
@@ -50,7 +50,7 @@ def same_resources(facts: CheckFacts, wanted: Expectations) -> Iterator[Remark]:
     """If Slurm counts more than the kubelet, the kubelet refuses a pod that Slurm placed."""
     larger: dict[str, list[tuple[str, str]]] = collections.defaultdict(list)
     for node, slurm in _pairs(facts):
-        for what, here, there in _amounts(node, slurm, wanted.gres):
+        for what, here, there in _amounts(node, slurm, wanted):
             if there > here:
                 larger[what].append((slurm.name, f"{_plain(there)} against {_plain(here)}"))
     for what, found in larger.items():
@@ -93,11 +93,13 @@ def _pairs(facts: CheckFacts) -> Iterator[tuple[Node, SlurmNode]]:
     return ((ours[slurm.name], slurm) for slurm in facts.slurm_nodes if slurm.name in ours)
 
 
-def _amounts(node: Node, slurm: SlurmNode, gres: Mapping[str, str]) -> Iterator[tuple[str, Fraction, Fraction]]:
-    """The resource, what the kubelet can give, and what Slurm counts."""
+def _amounts(node: Node, slurm: SlurmNode, wanted: Expectations) -> Iterator[tuple[str, Fraction, Fraction]]:
+    """The resource, what the kubelet can give, and what Slurm counts. Devices of DRA drivers are not the kubelet's."""
+    gres = wanted.gres
     yield "cpus", _amount(node, "cpu"), Fraction(slurm.cpus)
     yield "memory (MiB)", _amount(node, "memory") / quantity.MIB, Fraction(slurm.memory_mib)
-    for name in sorted({_bare(text) for text in gres.values()}):
+    published = {_bare(text) for text in wanted.device_gres.values()}
+    for name in sorted({_bare(text) for text in gres.values()} - published):
         devices = sum((_amount(node, resource) for resource, text in gres.items() if _bare(text) == name), Fraction())
         yield name, devices, Fraction(sum(one.count for one in slurm.gres if one.name.lower() == name))
 

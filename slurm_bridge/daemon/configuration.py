@@ -196,6 +196,7 @@ def nodes(settings: Settings) -> NodeOptions:
         reserved_cpus=quantity.parse(given.reserved_cpus),
         reserved_memory=quantity.parse(given.reserved_memory),
         gres=settings.gres,
+        device_gres=given.device_gres if given.register_external else {},
         feature_labels=given.feature_labels,
         taint=Taint.parse(given.managed_taint) if given.managed_taint else None,
         marking=_marking(given) if given.show_state else None,

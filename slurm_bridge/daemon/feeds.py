@@ -16,6 +16,7 @@ from slurm_bridge.informers.source import Changed as PodChanged
 from slurm_bridge.informers.source import PodSource
 from slurm_bridge.informers.store import Store
 from slurm_bridge.model import kinds
+from slurm_bridge.model.devices import ResourceSlice
 from slurm_bridge.model.kinds import Kind
 from slurm_bridge.model.meta import Object
 from slurm_bridge.model.node import Node
@@ -54,7 +55,7 @@ class Feeds:
         self._coming: tuple[Kind[Any], ...] = ()
         #: Informers that start once the cluster serves their kind; those in `_unserved` have not started.
         self._optional: dict[str, Informer[Any]] = {}
-        self._unserved: tuple[Need, ...] = ()
+        self._unserved: Mapping[str, Kind[Any]] = {}
         self._changed: Changed = lambda _old, _new: None
         self._appeared: Callable[[], None] = lambda: None
         self._due = float("-inf")
@@ -117,11 +118,11 @@ class Feeds:
         try:
             found = tuple(kind for kind in self._lacking if self._cluster.served(kind) is not None)
             # Start the optional informers whose kind is served now.
-            for need in self._unserved:
-                if self._cluster.served(needs_table.KINDS[need]) is not None:
-                    self._unserved = tuple(one for one in self._unserved if one is not need)
-                    self._optional[need.value].start()
-                    self._enter(need.value, self._optional[need.value])
+            for name, kind in self._unserved.items():
+                if self._cluster.served(kind) is not None:
+                    self._unserved = {other: one for other, one in self._unserved.items() if other != name}
+                    self._optional[name].start()
+                    self._enter(name, self._optional[name])
         except errors.BridgeError as problem:
             self._due = now + NO_ANSWER
             logger.warning("cannot find out which kinds of workloads the cluster serves: {}", problem)
@@ -165,13 +166,24 @@ class Feeds:
         """Watch what hooks declare. A change wakes the workloads that wait for one."""
         found: dict[Need, View] = {}
         for need in needs:
-            made = self._made(needs_table.KINDS[need], ports.EVERYWHERE, changed)
+            kind = needs_table.KINDS[need]
             if need in needs_table.OPTIONAL:
-                self._optional[need.value], self._unserved = made, (*self._unserved, need)
+                found[need] = self._when_served(need.value, kind, changed)
             else:
+                made = self._made(kind, ports.EVERYWHERE, changed)
                 self._enter(need.value, made)
-            found[need] = made.store
+                found[need] = made.store
         return found
+
+    def slices(self, changed: Callable[[Any, Any], None]) -> Callable[[], Sequence[ResourceSlice] | None]:
+        """Watch ResourceSlices, once the cluster serves them. The result is None before their first list."""
+        store = self._when_served(kinds.RESOURCESLICES.plural, kinds.RESOURCESLICES, changed)
+        return lambda: store.all() if store.synced else None
+
+    def _when_served(self, name: str, kind: Kind[Any], changed: Callable[[Any, Any], None]) -> Store[Any]:
+        made = self._made(kind, ports.EVERYWHERE, changed)
+        self._optional[name], self._unserved = made, {**self._unserved, name: kind}
+        return made.store
 
     def more_views(
         self, needs: Iterable[Need], changed: Callable[[Any, Any], None], within: float = FIRST_LIST

@@ -41,6 +41,7 @@ from slurm_bridge.daemon.reload import Reload, SettingsReader, Use
 from slurm_bridge.hooks.chain import Chain
 from slurm_bridge.hooks.needs import OPTIONAL, Need, View
 from slurm_bridge.informers.source import PodSource
+from slurm_bridge.model.devices import ResourceSlice
 from slurm_bridge.model.meta import Object
 from slurm_bridge.model.node import Node
 from slurm_bridge.overlays import fenced, metered
@@ -103,6 +104,7 @@ class Daemon:
         self._views: Mapping[Need, View] = {}
         self._nodes: NodeController | None = None
         self._kubernetes_nodes: Callable[[], Sequence[Node]] = tuple
+        self._slices: Callable[[], Sequence[ResourceSlice] | None] = lambda: None
         self._hands, self._post = Hands(HANDS), JsonClient(clock)
         made = self._assembled(
             fenced.FencedCluster(metered_cluster, self._may_write), fenced.FencedSlurm(metered_slurm, self._may_write)
@@ -197,8 +199,12 @@ class Daemon:
                 note=made.reporter.note,
                 count=self.metrics.node_action,
                 changed=made.core.on_slurm_nodes,
+                slices=self._all_slices,
             )
-            self._nodes = NodeController(configuration.nodes(self.settings), nodes)
+            options = configuration.nodes(self.settings)
+            self._nodes = NodeController(options, nodes)
+            if options.device_gres:
+                self._slices = self._feeds.slices(self._nodes.slices_changed)
             self._kubernetes_nodes = self._feeds.join(made.core, names, pods, self._nodes.woken)
         self._feeds.show(self.metrics.informer)
         return made
@@ -206,6 +212,9 @@ class Daemon:
     def _all_nodes(self) -> Sequence[Node]:
         """The controller is built before the informer that it reads; no pass is made before both exist."""
         return self._kubernetes_nodes()
+
+    def _all_slices(self) -> Sequence[ResourceSlice] | None:
+        return self._slices()
 
     def _pod_source(self, callers: ports.Callers | None) -> PodSource:
         inputs = submission_api.SubmissionInputs(

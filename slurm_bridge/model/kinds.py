@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from typing import Generic, TypeVar
 
 from slurm_bridge.model.budget import PodDisruptionBudget
-from slurm_bridge.model.devices import DeviceClass
+from slurm_bridge.model.devices import DeviceClass, ResourceSlice
 from slurm_bridge.model.groups import CoschedulingPodGroup, Job, JobSet, LeaderWorkerSet, PodGroup
 from slurm_bridge.model.lease import Lease
 from slurm_bridge.model.meta import Object, OwnerReference
@@ -132,6 +132,14 @@ DEVICECLASSES = Kind(
     record=DeviceClass,
     namespaced=False,
 )
+RESOURCESLICES = Kind(
+    group="resource.k8s.io",
+    versions=("v1",),
+    plural="resourceslices",
+    kind="ResourceSlice",
+    record=ResourceSlice,
+    namespaced=False,
+)
 
 ALL: tuple[Kind[Object], ...] = (
     PODS,
@@ -158,6 +166,7 @@ ALL: tuple[Kind[Object], ...] = (
     CSINODES,
     PRIORITYCLASSES,
     DEVICECLASSES,
+    RESOURCESLICES,
 )
 
 _BY_NAME: Mapping[tuple[str, str], Kind[Object]] = {(kind.group, kind.kind): kind for kind in ALL}

@@ -316,6 +316,9 @@ Devices vanish for a while when their plugin restarts."""
     """CPUs of every registered node that Slurm does not get, beside those that Kubernetes itself reserves."""
     reserved_memory: kinds.Reserve = "0"
     """Memory of every registered node that Slurm does not get, likewise; for example for DaemonSets."""
+    device_gres: Mapping[str, Name] = {}
+    """DRA drivers, and the generic resource (`name` or `name:type`) in Slurm that their devices are: of every \
+registered node the devices in its ResourceSlices are counted. Empty: no ResourceSlice is read."""
     feature_labels: Annotated[tuple[Name, ...], kinds.DIFFERENT] = ()
     """Labels of Kubernetes nodes whose values become features of the registered nodes in Slurm."""
     show_state: bool = True

@@ -122,6 +122,13 @@ def test_a_family_brings_the_rights_to_see_what_it_needs_and_no_more() -> None:
     assert granted == {(kind.group, kind.plural, verb) for kind in seen for verb in ("list", "watch")} | more_than_seen
 
 
+def test_the_node_controller_has_the_rights_that_it_uses() -> None:
+    """It reads and marks nodes, and follows the devices of drivers."""
+    granted = set(rights(DEPLOY / "nodes" / "rbac.yaml"))
+    devices = {("resource.k8s.io", "resourceslices", verb) for verb in ("list", "watch")}
+    assert granted == {("", "nodes", "get"), ("", "nodes", "patch"), ("", "nodes/status", "patch")} | devices
+
+
 def test_the_daemon_may_not_act_for_others() -> None:
     """No wildcard, no secrets, no impersonation, no escalation."""
     for group, resource, verb in rights():

@@ -5,6 +5,7 @@ Belongs here: what one side has to be told of a node of the other. Does not belo
 
     views      both sides as they are now, and which node is which
     desired_nodes     what a Kubernetes node asks for in Slurm
+    node_devices  the devices that DRA drivers publish of a node
     marks      what the bridge writes on a node of Slurm, and how it knows its own nodes and drains
     facts      all that is known of one node of Slurm
     decide     the action for one node: pure

@@ -20,18 +20,20 @@ from typing import Final
 from loguru import logger
 
 from slurm_bridge import errors, ports
-from slurm_bridge.controllers.nodes import desired_nodes, effects, facts, node_events, views
+from slurm_bridge.controllers.nodes import desired_nodes, effects, facts, node_devices, node_events, views
 from slurm_bridge.controllers.nodes.decide import NodeAction, Verb, decide
 from slurm_bridge.controllers.nodes.departures import DepartureBrake
 from slurm_bridge.controllers.nodes.desired_nodes import DesiredNode, Unregistrable
 from slurm_bridge.controllers.nodes.effects import NodeCall, Step
 from slurm_bridge.controllers.nodes.facts import NodePair
 from slurm_bridge.controllers.nodes.marks import DrainReasons
+from slurm_bridge.controllers.nodes.node_devices import NodeDevices
 from slurm_bridge.controllers.nodes.options import NodeOptions
 from slurm_bridge.controllers.nodes.state_writer import StateWriter
 from slurm_bridge.controllers.nodes.taints import TaintWriter
 from slurm_bridge.controllers.nodes.views import Views
 from slurm_bridge.model import kinds
+from slurm_bridge.model.devices import ResourceSlice
 from slurm_bridge.model.job import Done, Refusal, Refused
 from slurm_bridge.model.node import Node
 from slurm_bridge.model.reservation import Reservation
@@ -53,6 +55,9 @@ PASS_SECONDS: Final = 20.0
 #: Up to so many nodes are looked up one by one, where it has to be certain that they are gone.
 FEW: Final = 5
 
+#: The log says once that ResourceSlices are not listed if they are not after so long.
+UNLISTED_SECONDS: Final = 30.0
+
 #: These change the number of nodes.
 _COUNTED: Final = frozenset({Verb.CREATE, Verb.DELETE})
 #: These end, replace or lose a drain, were it an administrator's.
@@ -65,7 +70,10 @@ Wish = DesiredNode | Unregistrable | None
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
 class NodePorts:
-    """What the controller uses. `nodes` are all Kubernetes nodes as last heard."""
+    """What the controller uses. `nodes` are all Kubernetes nodes as last heard.
+
+    `slices` are all ResourceSlices, None before the first list of them; the same sequence while nothing has changed.
+    """
 
     cluster: ports.Cluster
     slurm: ports.Slurm
@@ -75,6 +83,7 @@ class NodePorts:
     count: Callable[[str, str, int], None] = lambda _verb, _outcome, _nodes: None
     #: Called when Slurm has more nodes or fewer.
     changed: Callable[[], None] = lambda: None
+    slices: Callable[[], Sequence[ResourceSlice] | None] = lambda: None
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
@@ -82,7 +91,7 @@ class _Memory:
     """What is remembered of one node of Slurm: what its Kubernetes node was told last, and until when it rests.
 
     `changed` is the moment at which its resources were first seen to be other ones. `done` is what Slurm said that it
-    did, and what the node was like before.
+    did, and what the node was like before. `devices` is what was told of its devices.
     """
 
     told: str = ""
@@ -90,6 +99,7 @@ class _Memory:
     alone: bool = False
     changed: float | None = None
     done: object = None
+    devices: str = ""
 
     def looked_at(self, action: NodeAction, slurm: SlurmNode | None, now: float) -> "_Memory":
         """A node rests where Slurm said that it did this, and nothing is to be seen of it."""
@@ -100,7 +110,7 @@ class _Memory:
 
 
 class NodeController:
-    """Of one daemon; `step` is one pass. `woken` may be called by any thread, everything else by one."""
+    """Of one daemon; `step` is one pass. Any thread may call `woken` and `slices_changed`, one thread the others."""
 
     def __init__(self, options: NodeOptions, given: NodePorts) -> None:
         self._options, self._given, self._reasons = options, given, DrainReasons(options.cluster_id)
@@ -115,10 +125,19 @@ class NodeController:
         self._reading_seconds = 0.0
         self._partitions: Mapping[str, frozenset[str]] = {}
         self._reservations: tuple[Reservation, ...] = ()
+        self._slices: Sequence[ResourceSlice] | None = None
+        self._devices: Mapping[str, NodeDevices] | None = None
+        self._unlisted: float | None = None
 
     def woken(self, old: Node | None, new: Node | None) -> None:
         """A Kubernetes node has changed."""
         if old is None or new is None or _meaning(old) != _meaning(new):
+            self._woken.set()
+
+    def slices_changed(self, old: ResourceSlice | None, new: ResourceSlice | None) -> None:
+        """A ResourceSlice has changed; those of other drivers, and of no single node, do not matter."""
+        before, after = ([one.spec] if one is not None and one.spec.node_name else [] for one in (old, new))
+        if before != after and any(spec.driver in self._options.device_gres for spec in (*before, *after)):
             self._woken.set()
 
     @property
@@ -180,7 +199,25 @@ class NodeController:
             reserved = self._options.marking and any("RESERVED" in node.states for node in listing.nodes)
             self._reservations = tuple(self._given.slurm.reservations()) if reserved else ()
         self._listing = listing
-        return views.of(nodes, listing, self._partitions, self._reservations)
+        self._count_devices()
+        return views.of(nodes, listing, self._partitions, self._reservations, self._devices)
+
+    def _count_devices(self) -> None:
+        """Once for each change of the ResourceSlices."""
+        if not self._options.device_gres:
+            return
+        slices, now = self._given.slices(), self._given.clock.now()
+        if slices is None:
+            self._unlisted = now if self._unlisted is None else self._unlisted
+            if now >= self._unlisted + UNLISTED_SECONDS:
+                self._unlisted = math.inf
+                logger.warning(
+                    "nodes.device_gres: ResourceSlices (resource.k8s.io/v1) are not listed; until they are, no node is "
+                    "added to Slurm, and registered nodes keep their resources. Does the API server serve them, and is "
+                    "deploy/nodes applied? Without DRA drivers, remove nodes.device_gres"
+                )
+        elif slices is not self._slices:
+            self._slices, self._devices = slices, node_devices.by_node(slices, self._options.device_gres)
 
     def _read(self, known: NodeListing | None) -> NodeListing:
         begun = self._given.clock.now()
@@ -203,7 +240,8 @@ class NodeController:
                 memory = self._tell(one, action, memory)
             elif action.verb not in _IDLE and now >= memory.until and settled and not (held and _leaves(one)):
                 steps[one.name] = Step(facts=one, action=action, alone=memory.alone)
-            if action.verb is not Verb.NOTHING:
+            memory = self._tell_of_devices(one, memory)
+            if action.verb is not Verb.NOTHING or memory.devices:
                 kept[one.name] = memory
         self._memory = kept
         return steps
@@ -231,16 +269,29 @@ class NodeController:
         else:
             found = {name: self._given.cluster.get(kinds.NODES, "", name) for name in names.values()}
             present, doubtful = {name: node for name, node in found.items() if node is not None}, set()
+        devices = self._devices_now([names[one.name] for one in pairs if one.changed])
         return frozenset(
             (one.name, one.asked)
             for one in pairs
-            if not doubtful & {names[one.name], ""} and self._wish(present.get(names[one.name]), one.name) == one.asked
+            if not doubtful & {names[one.name], ""}
+            and self._wish(present.get(names[one.name]), one.name, devices) == one.asked
         )
 
-    def _wish(self, node: Node | None, name: str) -> Wish:
+    def _devices_now(self, nodes: Sequence[str]) -> Mapping[str, NodeDevices]:
+        """What the API server says of the devices of these nodes."""
+        if not (self._options.device_gres and nodes):
+            return {}
+        scopes = [ports.Scope(fields=f"spec.nodeName={name}") for name in nodes]
+        listings = [
+            self._given.cluster.list(kinds.RESOURCESLICES, scope)
+            for scope in (scopes if len(scopes) <= FEW else (ports.EVERYWHERE,))
+        ]
+        return node_devices.by_node((one for listing in listings for one in listing.items), self._options.device_gres)
+
+    def _wish(self, node: Node | None, name: str, devices: Mapping[str, NodeDevices]) -> Wish:
         if node is None or not desired_nodes.registered(node) or node.slurm_name != name:
             return None
-        return desired_nodes.of_node(node, self._options, self._partitions)
+        return desired_nodes.of_node(node, self._options, self._partitions, devices)
 
     def _carry_out(self, call: NodeCall, steps: Mapping[str, Step]) -> bool:
         """Whether Slurm answered for good."""
@@ -253,8 +304,9 @@ class NodeController:
         if isinstance(outcome, Done):
             for name in call.names:
                 # What was refused before is over; how long its resources have been other ones is not.
-                changed, step = self._memory.get(name, _Memory()).changed, steps[name]
-                self._memory[name] = _Memory(changed=changed, done=(step.action, _basis(step.facts.slurm)))
+                before, step = self._memory.get(name, _Memory()), steps[name]
+                done = (step.action, _basis(step.facts.slurm))
+                self._memory[name] = _Memory(changed=before.changed, done=done, devices=before.devices)
             self._whole = -math.inf
             if call.verb in _COUNTED:
                 self._given.changed()
@@ -282,6 +334,21 @@ class NodeController:
                     node_events.about(node, action.event, action.words, action="Registering", warning=True)
                 )
         return dataclasses.replace(memory, told=action.words)
+
+    def _tell_of_devices(self, one: NodePair, memory: _Memory) -> _Memory:
+        """A registered node gets an event, once, if it has devices that do not count."""
+        if one.node is None or one.asked is None:
+            return dataclasses.replace(memory, devices="") if memory.devices else memory
+        devices = (self._devices or {}).get(one.node.metadata.name, {})
+        shared = ", ".join(sorted(driver for driver, found in devices.items() if found.shared))
+        if not shared or memory.devices == shared:
+            return memory
+        words = (
+            f"devices of {shared} that consume shared counters (partitions, such as MIG, and their whole devices) do "
+            "not count as GRES: Slurm would count them several times"
+        )
+        self._given.note(node_events.about(one.node, "DevicesNotCounted", words, action="Registering", warning=True))
+        return dataclasses.replace(memory, devices=shared)
 
 
 def _leaves(one: NodePair) -> bool:

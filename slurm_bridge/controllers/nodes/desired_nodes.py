@@ -1,12 +1,14 @@
 """What a Kubernetes node asks for in Slurm: its resources, features, partitions and place in the topology."""
 
 import dataclasses
+import itertools
 import math
 import re
 from collections.abc import Iterable, Mapping
 from fractions import Fraction
 from typing import Final
 
+from slurm_bridge.controllers.nodes.node_devices import DriverDevices, NodeDevices
 from slurm_bridge.controllers.nodes.options import NodeOptions
 from slurm_bridge.model import names, quantity, texts
 from slurm_bridge.model.job import Gres
@@ -37,7 +39,7 @@ class DesiredNode:
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
 class Unregistrable:
-    """Why a node is not added. One that is `early` is no mistake: the kubelet has not reported everything yet."""
+    """Why a node is not added. One that is `early` is no mistake: its kubelet or a driver has not reported all yet."""
 
     message: str
     early: bool = False
@@ -61,8 +63,13 @@ def usable_name(name: str) -> bool:
     return _WORD.fullmatch(name) is not None and name.lower() not in _MANY
 
 
-def of_node(node: Node, options: NodeOptions, partitions: Mapping[str, frozenset[str]]) -> DesiredNode | Unregistrable:
-    """`partitions` are those of Slurm, with the NodeSets of each."""
+def of_node(
+    node: Node,
+    options: NodeOptions,
+    partitions: Mapping[str, frozenset[str]],
+    devices: Mapping[str, NodeDevices] | None = None,
+) -> DesiredNode | Unregistrable:
+    """`partitions` are those of Slurm, with the NodeSets of each; `devices` those of all nodes, None if unknown."""
     wanted, topology = _partitions(node), node.metadata.annotations.get(names.ANNOTATION_NODE_TOPOLOGY, "").strip()
     if topology and not _TOPOLOGY.fullmatch(topology):
         return _wrong(names.ANNOTATION_NODE_TOPOLOGY, topology, "has to be like racks:core:rack4,blocks:block2")
@@ -79,11 +86,14 @@ def of_node(node: Node, options: NodeOptions, partitions: Mapping[str, frozenset
         )
     if not (0 < cores <= _MOST and 0 < memory <= _MOST):
         return Unregistrable(message=f"Slurm would get {cores} cores and {memory} MiB of memory, which is no node")
+    gres = _all_gres(node, options, devices)
+    if isinstance(gres, Unregistrable):
+        return gres
     shape = NodeShape(
         cores=cores,
         threads_per_core=options.threads_per_core,
         memory_mib=memory,
-        gres=tuple(_gres(node, options.gres)),
+        gres=gres,
         partitions=wanted,
     )
     return DesiredNode(
@@ -104,11 +114,34 @@ def _offered(node: Node, resource: str) -> Fraction:
         return Fraction(0)
 
 
-def _gres(node: Node, table: Mapping[str, str]) -> Iterable[Gres]:
-    """Two resources may stand for the same GRES."""
+def _all_gres(
+    node: Node, options: NodeOptions, devices: Mapping[str, NodeDevices] | None
+) -> tuple[Gres, ...] | Unregistrable:
+    """Both tables. The same devices may be published in both ways: one GRES is not counted from both on one node."""
+    offered = {resource: math.floor(_offered(node, resource)) for resource in options.gres}
+    published, of_node = dict[str, int](), (devices or {}).get(node.metadata.name, {})
+    for driver in options.device_gres:
+        count = of_node.get(driver, DriverDevices()).count
+        if devices is None or count is None:
+            return Unregistrable(message=f"driver {driver} has not published all ResourceSlices yet", early=True)
+        published[driver] = count
+    for driver, resource in itertools.product(published, offered):
+        bare = options.device_gres[driver].partition(":")[0].lower()
+        if published[driver] > 0 < offered[resource] and bare == options.gres[resource].partition(":")[0].lower():
+            return Unregistrable(
+                message=f"GRES {bare} would be counted twice: resource {resource} (gres) and driver {driver} "
+                "(nodes.device_gres) both have it on this node; switch off the device plugin or the driver here, or "
+                "remove the row from one of these tables"
+            )
+    found = (*_gres(offered, options.gres), *_gres(published, options.device_gres))
+    return tuple(sorted(found, key=lambda one: (one.name, one.type)))
+
+
+def _gres(amounts: Mapping[str, int], table: Mapping[str, str]) -> Iterable[Gres]:
+    """Two resources, or two drivers, may stand for the same GRES."""
     counts: dict[str, int] = {}
-    for resource, kind in sorted(table.items()):
-        counts[kind] = counts.get(kind, 0) + math.floor(_offered(node, resource))
+    for source, kind in sorted(table.items()):
+        counts[kind] = counts.get(kind, 0) + amounts[source]
     for kind, count in sorted(counts.items()):
         name, _, type_ = kind.partition(":")
         if 0 < count <= _MOST:

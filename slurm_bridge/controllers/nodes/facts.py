@@ -100,7 +100,7 @@ def _asked(node: Node, options: NodeOptions, seen: Views) -> DesiredNode | Unreg
         return Unregistrable(message=f"{node.slurm_name!r} cannot be the name of a node in Slurm")
     if any(node.slurm_name in sets for sets in seen.partitions.values()):
         return Unregistrable(message=f"{node.slurm_name!r} is the name of a NodeSet in Slurm")
-    return desired_nodes.of_node(node, options, seen.partitions)
+    return desired_nodes.of_node(node, options, seen.partitions, seen.devices)
 
 
 def _added(slurm: SlurmNode, options: NodeOptions) -> str:

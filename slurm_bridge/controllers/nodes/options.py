@@ -31,6 +31,8 @@ class NodeOptions:
     reserved_memory: Fraction = Fraction(0)
     #: Extended resource -> GRES (`name` or `name:type`).
     gres: Mapping[str, str] = dataclasses.field(default_factory=dict)
+    #: DRA driver -> GRES, likewise; ResourceSlices are not read if it is empty.
+    device_gres: Mapping[str, str] = dataclasses.field(default_factory=dict)
     feature_labels: tuple[str, ...] = ()
     taint: Taint | None = None
     #: How Slurm's state is shown on Kubernetes nodes, None for not at all.

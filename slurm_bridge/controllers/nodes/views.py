@@ -7,6 +7,7 @@ import dataclasses
 from collections.abc import Iterable, Mapping
 
 from slurm_bridge.controllers.nodes import desired_nodes
+from slurm_bridge.controllers.nodes.node_devices import NodeDevices
 from slurm_bridge.controllers.nodes.options import Managed
 from slurm_bridge.model import names
 from slurm_bridge.model.node import Node
@@ -19,7 +20,8 @@ class Views:
     """`claims` are the Kubernetes nodes by the name that each has in Slurm: more than one claim is a mistake.
 
     `partitions` are those of Slurm, with the NodeSets of each; `reserved` are reservations that no bridge has made, by
-    the Slurm names of their nodes.
+    the Slurm names of their nodes. `devices` are those of ResourceSlices by the Kubernetes names of their nodes, None
+    while nothing is known of them.
     """
 
     nodes: Mapping[str, Node]
@@ -28,6 +30,7 @@ class Views:
     unreadable: frozenset[str] = frozenset()
     partitions: Mapping[str, frozenset[str]] = dataclasses.field(default_factory=dict)
     reserved: Mapping[str, str] = dataclasses.field(default_factory=dict)
+    devices: Mapping[str, NodeDevices] | None = None
 
     @property
     def names(self) -> Iterable[str]:
@@ -48,6 +51,7 @@ def of(
     listing: NodeListing,
     partitions: Mapping[str, frozenset[str]],
     reservations: Iterable[Reservation] = (),
+    devices: Mapping[str, NodeDevices] | None = None,
 ) -> Views:
     """The views of these nodes."""
     every = {node.metadata.name: node for node in nodes}
@@ -66,6 +70,7 @@ def of(
             if not one.name.startswith(names.RESERVATION_PREFIX)
             for name in one.nodes
         },
+        devices=devices,
     )
 
 

@@ -13,6 +13,7 @@ FIELDS: Mapping[str, tuple[str, ...]] = {
     "nodes": ("spec.unschedulable",),
     "namespaces": ("status.phase",),
     "jobs.batch": ("status.successful",),
+    "resourceslices.resource.k8s.io": ("spec.nodeName", "spec.driver"),
     "events.events.k8s.io": ("regarding.name", "regarding.kind", "regarding.uid", "reason", "type"),
 }
 

@@ -222,6 +222,22 @@ def test_a_hook_that_needs_to_see_more_is_shown_it_without_a_restart(
         wait.until(lambda: daemon.bound("a"), "binding", 20, every=0.02)
 
 
+@pytest.mark.parametrize("table", [{}, {"gpu.example.com": "gpu"}])
+def test_slices_are_watched_only_where_their_devices_count(
+    world: pocket.PocketWorld, path: pathlib.Path, table: dict[str, str]
+) -> None:
+    """By the node controller, if `nodes.device_gres` names a driver."""
+
+    def asked() -> bool:
+        return any("/resourceslices" in call.target for call in world.kube_calls.journal)
+
+    with running(world, path, nodes={"enabled": True, "device_gres": table}) as daemon:
+        daemon.until_ready()
+        if table:
+            wait.until(asked, "the list", 20, every=0.02)
+    assert asked() is bool(table)
+
+
 def test_only_what_is_needed_is_watched(world: pocket.PocketWorld, path: pathlib.Path) -> None:
     """Our pods, all bound pods, nodes, what groups pods, and what hooks have declared."""
     without = [{"name": "eligibility", "options": {"volumes": False}}]

@@ -16,6 +16,7 @@ from slurm_bridge.controllers.nodes.controller import NodeController, NodePorts
 from slurm_bridge.controllers.nodes.options import NodeOptions
 from slurm_bridge.kube.client import KubeClient
 from slurm_bridge.model import kinds, names
+from slurm_bridge.model.devices import ResourceSlice
 from slurm_bridge.model.node import Node
 from slurm_bridge.runtime.clock import VirtualClock
 from slurm_bridge.sim import wire
@@ -79,7 +80,12 @@ class NodeWorld:
         )
         self.cluster = KubeClient(DirectAccess(self.kube_line, token="token"), clock=self.clock, dice=random.Random(1))
         given = NodePorts(
-            cluster=self.cluster, slurm=self.port, clock=self.clock, nodes=self.seen, note=self.notes.append
+            cluster=self.cluster,
+            slurm=self.port,
+            clock=self.clock,
+            nodes=self.seen,
+            note=self.notes.append,
+            slices=self.slices,
         )
         self.controller = NodeController(
             NodeOptions(**{"cluster_id": CLUSTER_ID, "settle_seconds": 0.0, **self._given}), given
@@ -119,6 +125,10 @@ class NodeWorld:
     def seen(self) -> tuple[Node, ...]:
         """As an informer has it."""
         return self._reader.list(kinds.NODES).items
+
+    def slices(self) -> tuple[ResourceSlice, ...] | None:
+        """As an informer has them."""
+        return self._reader.list(kinds.RESOURCESLICES).items
 
     # -- Slurm
 

@@ -306,6 +306,13 @@ def test_no_default_partition_and_no_job_ids_are_choices() -> None:
     assert [of(check, GOOD, wanted)[0].level for check in ("partitions-exist", "job-ids-apart")] == [Level.INFO] * 2
 
 
+def test_devices_of_drivers_are_not_compared_with_what_kubelets_have() -> None:
+    """They are in ResourceSlices."""
+    wanted = dataclasses.replace(WANTED, device_gres={"gpu.x.io": "GPU:a100"})
+    facts = but(slurm_nodes=(machine("a", gres=(Gres(name="gpu", count=3),)),))
+    assert [finding.level for finding in of("same-resources", facts, wanted)] == [Level.OK]
+
+
 def test_a_site_may_do_without_components() -> None:
     """Then it does not matter how they would start."""
     wanted = dataclasses.replace(WANTED, heterogeneous=False)

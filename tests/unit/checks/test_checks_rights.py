@@ -7,6 +7,7 @@ import msgspec
 import pytest
 
 from slurm_bridge.checks import rights
+from slurm_bridge.checks.facts import Expectations
 from slurm_bridge.model import kinds
 from slurm_bridge.model.kinds import Kind
 from slurm_bridge.model.meta import Manifest
@@ -75,3 +76,11 @@ def test_reviewing_tokens_is_a_right_of_its_own(verbs: tuple[str, ...]) -> None:
         "verb": "create",
         "subresource": "",
     }
+
+
+def test_slices_are_asked_about_only_where_their_devices_count() -> None:
+    """The table `nodes.device_gres` is empty by default."""
+    server, more = Server(kinds=()), Expectations(cluster_id="one", device_gres={"gpu.x.io": "gpu"})
+    without = {str(right) for right in rights.on_nodes(server, Expectations(cluster_id="one"))}
+    slices = {f"{verb} resourceslices.resource.k8s.io" for verb in ("list", "watch")}
+    assert {str(right) for right in rights.on_nodes(server, more)} - without == slices

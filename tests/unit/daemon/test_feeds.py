@@ -313,3 +313,14 @@ class TestOptional:
         view = self.watched(world)
         world.look(lambda: kinds.DEVICECLASSES in world.cluster.asked, "the question")
         assert (world.feeds.synced, world.feeds.problem(), len(view)) == (True, "", 0)
+
+    def test_slices_are_unknown_until_they_are_served_and_listed(self, make: Callable[..., World]) -> None:
+        """An API server without them holds up no start."""
+        world = make()
+        slices = world.feeds.slices(lambda _old, _new: None)
+        ready(world)
+        assert (world.feeds.synced, slices()) == (True, None)
+        world.cluster.kinds.add(kinds.RESOURCESLICES)
+        world.clock.advance(feeds.ASK_AGAIN)
+        world.look(lambda: slices() is not None, "the list")
+        assert slices() == ()
