@@ -4,7 +4,9 @@ The first row that applies decides. *Out* is a node that takes no jobs (drained,
 this bridge, *record* a node that this bridge has added.
 
     Kubernetes                  Slurm                                       action
-    several claim the name      any                                         TELL
+    several claim the name      added by us for a node that does not claim  as for a node that is gone, below
+                                  it any more
+    several claim the name      any other                                   TELL
     registered                  cannot be read                              WAIT
     registered                  -, and the request is wrong                 TELL
     registered                  -, its former node is still there           WAIT
@@ -72,7 +74,7 @@ WAIT = NodeAction(verb=Verb.WAIT)
 
 def decide(facts: NodePair, reasons: DrainReasons) -> NodeAction:
     """The table above, from top to bottom."""
-    if facts.rivals:
+    if facts.rivals and not facts.deserted:
         return _rivals(facts)
     if facts.slurm is None:
         return _absent(facts)

@@ -45,6 +45,13 @@ class NodePair:
         return self.node is not None and self.node.spec.unschedulable and not availability.cordoned_here(self.node)
 
     @property
+    def deserted(self) -> bool:
+        """It was added for a node that has gone or has another name now, and that waits for the end of this one."""
+        if self.record is None or not self.registering:
+            return False
+        return all(node.metadata.name != (self.record.node or self.name) for node in self.rivals)
+
+    @property
     def changed(self) -> bool:
         """Slurm can only be told by adding the node anew."""
         return (

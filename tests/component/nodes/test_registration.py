@@ -192,6 +192,21 @@ def test_two_nodes_of_one_name_change_nothing(world: NodeWorld) -> None:
     assert world.told() == [("w1", "SlurmNameTaken"), ("w2", "SlurmNameTaken")]
 
 
+def test_a_name_that_two_others_claim_does_not_hold_back_the_node_that_gave_it_up(world: NodeWorld) -> None:
+    """What was added for that node leaves Slurm when it is idle, as after every change of a name."""
+    registered(world, "w1")
+    job_id = world.occupy("w1")
+    world.add("w2", "w3", labels={names.LABEL_SLURM_NODE_NAME: "w1"})
+    world.label("w1", names.LABEL_SLURM_NODE_NAME, "rack7-n1")
+    world.settle(60)
+    assert world.drained("w1") == f"{PREFIX}no longer registered in Kubernetes"
+    world.slurm.control.end(job_id)
+    world.settle(60)
+    assert world.node("w1") is None
+    assert '"node":"w1"' in world.node("rack7-n1").comment
+    assert world.told() == [("w2", "SlurmNameTaken"), ("w3", "SlurmNameTaken")]
+
+
 @pytest.mark.parametrize("name", ["ALL", "default", "a,b", "x" * 64, "n[1-3]"])
 def test_a_name_that_slurm_takes_for_others_is_an_event(world: NodeWorld, name: str) -> None:
     """Whatever a label can hold, and more."""
