@@ -17,6 +17,7 @@ from tests.e2e import support_servers
 from tests.e2e.support_servers import Json
 
 NODES = "/api/v1/nodes"
+SLICES = "/apis/resource.k8s.io/v1/resourceslices"
 PARTITION = "dynamic"
 
 #: A node that is changed is in step again after so many seconds.
@@ -80,6 +81,29 @@ class Machines:
 
     def delete(self, number: int) -> None:
         self.kube.delete(f"{NODES}/{self.name(number)}")
+
+    @contextlib.contextmanager
+    def slices(self, number: int, driver: str, *, of: int) -> Iterator[Callable[[int], None]]:
+        """What a driver publishes of this node: a pool of so many slices, each with so many devices."""
+        made: list[str] = []
+
+        def publish(devices: int) -> None:
+            name = f"{self.name(number)}-{len(made)}"
+            spec = {
+                "driver": driver,
+                "nodeName": self.name(number),
+                "pool": {"name": self.name(number), "generation": 1, "resourceSliceCount": of},
+                "devices": [{"name": f"{name}-{one}"} for one in range(devices)],
+            }
+            about = {"apiVersion": "resource.k8s.io/v1", "kind": "ResourceSlice", "metadata": {"name": name}}
+            self.kube.create(SLICES, {**about, "spec": spec})
+            made.append(name)
+
+        try:
+            yield publish
+        finally:
+            for name in made:
+                self.kube.delete(f"{SLICES}/{name}")
 
     def of_kubernetes(self) -> dict[str, Json]:
         return {

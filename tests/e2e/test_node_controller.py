@@ -20,6 +20,9 @@ pytestmark = [pytest.mark.real, pytest.mark.timeout(1200)]
 #: The chosen partition, and room for one pod on a node.
 PARTITION = {names.JOB_PREFIX + "partition": support_nodes.PARTITION}
 
+#: A driver for Dynamic Resource Allocation.
+DRIVER = "gpu.slurm-bridge.example.com"
+
 
 @pytest.fixture(scope="module")
 def machines(kube: support_servers.Kubernetes, slurm: support_servers.Slurm) -> Iterator[Machines]:
@@ -31,7 +34,8 @@ def machines(kube: support_servers.Kubernetes, slurm: support_servers.Slurm) -> 
 def world(open_world: OpenWorld, machines: Machines) -> World:
     """A daemon with the node controller, in a cluster where it has its rights."""
     assert machines.word
-    return open_world("nodes", nodes={"enabled": True, "poll_seconds": 1.0, "reserved_memory": "1000Mi"})
+    nodes = {"enabled": True, "poll_seconds": 1.0, "reserved_memory": "1000Mi", "device_gres": {DRIVER: "gpu"}}
+    return open_world("nodes", nodes=nodes)
 
 
 def prefix(world: World) -> str:
@@ -57,6 +61,26 @@ def test_t45_labelled_nodes_are_in_slurm_and_run_pods(world: World, machines: Ma
 def pending(machines: Machines) -> list[str]:
     """Nodes whose record is not written yet."""
     return [name for name, node in machines.mine().items() if not node["comment"].startswith("slurm-bridge/1")]
+
+
+def test_devices_of_a_driver_are_gpus_in_slurm(world: World, machines: Machines) -> None:
+    """All slices of the pool count; the node waits until they are there."""
+    name, others = machines.name(4), (5, 6)
+    with machines.slices(4, DRIVER, of=2) as publish:
+        publish(2)
+        machines.add(5)
+        machines.until(lambda: machines.name(5) in machines.mine(), "another node")
+        machines.add(4, 6)
+        machines.until(lambda: machines.name(6) in machines.mine(), "a node that came no earlier")
+        assert name not in machines.mine()
+        publish(1)
+        machines.until(lambda: name in machines.mine() and not pending(machines), "the node in Slurm")
+        assert machines.mine()[name]["gres"] == "gpu:3"
+        for number in (4, *others):
+            machines.delete(number)
+        gone = {name, *map(machines.name, others)}
+        machines.until(lambda: not gone & set(machines.mine()), "the end of these nodes")
+    assert world.daemon.alive
 
 
 def test_t51_a_cordon_drains_and_an_administrators_drain_stays(world: World, machines: Machines) -> None:
