@@ -2,6 +2,7 @@
 
 import collections
 import dataclasses
+import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
 from slurm_bridge.model import names
@@ -169,8 +170,9 @@ def _gpus(one: SlurmJob) -> dict[str, int]:
     """Node -> GPUs, where Slurm says how many: `gpu(CNT:4)`, `gpu:v100:2(IDX:0-1)`."""
     found = {}
     for name, text in zip(one.node_names, one.text.get("gres_detail") or (), strict=False):
-        if text and "(CNT:" in text:
-            found[name] = int(text.split("(CNT:")[1].split(")")[0])
+        counted = re.search(r"\(CNT:(\d+)\)|:(\d+)\(IDX:", text or "")
+        if counted is not None:
+            found[name] = int(counted[1] or counted[2])
     return found
 
 
