@@ -255,7 +255,7 @@ def test_a_gang_goes_as_a_whole(world: World, gate: Gate) -> None:
                     assert sorted(gate.done("evict")) == sorted(support_kinds.names(whole))
                     assert world.slurm.shown(job.job_id)["JobState"] == "CANCELLED"
                     held = support_world.waits_for("QueueWaiting")
-                    support_groups.awaited(world, "gang", 2, held, "waiting")
+                    support_groups.awaited(world, "gang", 2, held, "waiting", SECONDS)
                     assert staying(world) > {"alone-1", "alone-2", "mine"}
                     observer.expect(mine)
                 anew = support_groups.placed(world, "gang", 2, SECONDS)
