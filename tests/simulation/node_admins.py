@@ -8,6 +8,7 @@ import pathlib
 import random
 from collections.abc import Callable
 
+from slurm_bridge.controllers.nodes import marks
 from slurm_bridge.model import kinds, names
 from slurm_bridge.model.node import Node
 from slurm_bridge.sim import faults
@@ -240,10 +241,14 @@ class NodeAdmins:
         for node in asked:
             self._agrees(node, alone=len(claims[node.slurm_name]) == 1)
         wanted = {node.slurm_name for node in asked if node.metadata.labels.get(names.LABEL_EXTERNAL_NODE) == "true"}
-        # Nothing is done for a name while several nodes claim it.
-        left = {name for name in self._dynamic() if name not in wanted and len(claims.get(name, ())) < 2}
+        left = {name for name in self._dynamic() if name not in wanted and not self._kept(name, claims.get(name, []))}
         if left:
             raise Broken(f"{sorted(left)} are in Slurm, and no Kubernetes node asks for them")
+
+    def _kept(self, name: str, claimants: list[str]) -> bool:
+        """Nothing is done for a name that several claim, if the node that it was added for still does."""
+        record = marks.read(self.world.node(name).comment)
+        return len(claimants) > 1 and (record is None or (record.node or name) in claimants)
 
     def _agrees(self, node: Node, *, alone: bool) -> None:
         found, name, labels = self.world.node(node.slurm_name), node.slurm_name, node.metadata.labels

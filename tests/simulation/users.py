@@ -132,9 +132,9 @@ class Users:
         now = self._world.clock.now()
         for pod in list(self._world.observer.pods.values()):
             waits = pod.parked and not (pod.over or pod.node or self._world.observer.living(pod.uid))
+            due = waits and now >= self._helped.get(pod.uid, 0.0) + _BETWEEN_HELPS
             namespace, name = pod.key
-            there = self._world.kube.get(kinds.PODS, namespace, name) is not None
-            if waits and there and now >= self._helped.get(pod.uid, 0.0) + _BETWEEN_HELPS:
+            if due and self._world.kube.get(kinds.PODS, namespace, name) is not None:
                 self._helped[pod.uid] = now
                 self._world.annotate(name, names.ANNOTATION_RETRY, str(now), namespace=namespace)
 
