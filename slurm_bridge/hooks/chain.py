@@ -255,7 +255,7 @@ class Chain:
         within = usable_nodes.within(sets, reached)
         if session.partial and not within:
             # What was sampled for one pod after the other does not do for all of them together.
-            session.look_at_all()
+            session.look_at_all("the sampled nodes do not suffice")
             settled, rated, sets, reached = self._looked(session, ask, translated, avoid)
             within = usable_nodes.within(sets, reached)
         if sets and not within and not any(one.required for one in sets):
@@ -295,10 +295,9 @@ class Chain:
         expressed = session.express(ask)
         settled, found = self._settle(expressed, translated, session.snapshot, found)
         rated, sets = self._divided(session, expressed, found)
-        if session.partial and (not sets or settled.request.components or any(one.required for one in sets)):
-            # Required sets are looked for among all nodes, and a job that cannot be told of others later gets all:
-            # within each set, what was sampled still comes first.
-            session.look_at_all()
+        if session.partial and (why := _too_narrow(settled, sets)):
+            # Within each set, what was sampled still comes first.
+            session.look_at_all(why)
             found = self._filtered(session, ask, avoid)
             settled, found = self._settle(expressed, translated, session.snapshot, found)
             rated, sets = self._divided(session, expressed, found)
@@ -368,6 +367,15 @@ class Chain:
             form=settled.form,
             told=settled.told,
         )
+
+
+def _too_narrow(settled: Translated, sets: Sequence[base.NodeSet]) -> str:
+    """Why a sample is not enough; "" where it is."""
+    if not sets:
+        return "there is no set of sampled nodes"
+    if any(one.required for one in sets):
+        return "a set of nodes is required"
+    return "the job has several components, which cannot get other nodes later" if settled.request.components else ""
 
 
 def asked(workload: Workload, translated: Translated) -> Ask:

@@ -74,14 +74,14 @@ class Session(Pass):
                 nodes = sampled
         return nodes
 
-    def look_at_all(self) -> None:
-        """Begin again with all nodes, in place of a sample of them."""
+    def look_at_all(self, why: str) -> None:
+        """Begin again with all nodes, in place of a sample of them; operators read why."""
         self.whole, self.partial, self.retry_after = True, False, None
         self.denied.clear()
         self.wanted.clear()
         self.given_up = ""
         self.memos.clear()
-        self._line("chain", HookPhase.SAMPLE, "a set of nodes is required: all nodes are looked at", Audience.OPERATOR)
+        self._line("chain", HookPhase.SAMPLE, f"{why}: all nodes are looked at", Audience.OPERATOR)
 
     def _both(self, nodes: Nodes, others: Nodes) -> Nodes:
         """By way of the columns, so that equal samples are one set: much is remembered by it."""

@@ -23,6 +23,11 @@ def told_users(plan: Plan) -> list[str]:
     return [line.reason for line in plan.lines if line.reason and line.audience is Audience.USER]
 
 
+def told_operators(plan: Plan) -> list[str]:
+    """Likewise for operators alone."""
+    return [line.reason for line in plan.lines if line.reason and line.audience is Audience.OPERATOR]
+
+
 def stopped(chain: Chain, seen: Any = FOUR, **others: Any) -> Wait | Reject:
     """The obstacle of a workload that gets none."""
     asked = others.pop("asked", translated())

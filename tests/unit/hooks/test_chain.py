@@ -12,7 +12,7 @@ from slurm_bridge.hooks.chain import Chain
 from slurm_bridge.model.verdict import Reject, Wait
 from slurm_bridge.translate.translator import Translated, Value
 from tests.unit.hooks.builders import Around, cluster, hook, node, partition, translated
-from tests.unit.hooks.chain_scenes import planned, stopped, told_users
+from tests.unit.hooks.chain_scenes import planned, stopped, told_operators, told_users
 
 
 class TestPlan:
@@ -127,6 +127,7 @@ class TestPlan:
         plan = planned(Chain([sampling, hook("dividing", subset=divide)], around.make()))
         assert asked == [frozenset("a"), frozenset("abcd")]
         assert plan.request.excluded_nodes == ("a",)
+        assert "a set of nodes is required: all nodes are looked at" in told_operators(plan)
 
     def test_a_sample_is_enough_where_nothing_is_required(self, around: Around) -> None:
         """Other nodes are not looked at."""
@@ -147,6 +148,17 @@ class TestPlan:
         asked = translated(minimum_nodes=2, maximum_nodes=2, tasks=2)
         plan = planned(Chain([sampling, dividing], around.make()), asked)
         assert plan.request.excluded_nodes == ()
+        assert "the sampled nodes do not suffice: all nodes are looked at" in told_operators(plan)
+
+    def test_operators_read_why_all_nodes_are_looked_at(self, around: Around) -> None:
+        """A hook found no set among the sampled nodes, and requires none."""
+
+        def divide(_session: object, _ask: object, _tasks: object, nodes: frozenset[str]) -> Subsets:
+            return Subsets(sets=(NodeSet(nodes=nodes, name="set"),) if "b" in nodes else ())
+
+        sampling = hook("sampling", sample=Sample(nodes=frozenset("a")))
+        plan = planned(Chain([sampling, hook("dividing", subset=divide)], around.make()))
+        assert "there is no set of sampled nodes: all nodes are looked at" in told_operators(plan)
 
     def test_sets_are_made_of_nodes_in_the_partition_of_the_job(self, around: Around) -> None:
         """Also where a hook has chosen the partition."""
