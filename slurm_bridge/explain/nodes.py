@@ -59,6 +59,6 @@ def within(found: NodeReasons, seen: ClusterSnapshot, request: JobRequest) -> No
     outside = found.eligible - inside
     if not outside:
         return found
-    where = f"partition {request.partition}" if request.partition else "Slurm's default partition"
+    where = emitter.partition_words(seen, request.partition or "")
     excluded = {**found.excluded, f"node(s) are not in {where}": outside}
     return dataclasses.replace(found, eligible=inside, excluded=excluded)

@@ -167,6 +167,14 @@ def meant(snapshot: ClusterSnapshot, partition: str) -> Sequence[Partition]:
     return found or snapshot.partitions
 
 
+def partition_words(snapshot: ClusterSnapshot, partition: str) -> str:
+    """These partitions in words that follow "in"."""
+    if partition:
+        return f"Slurm partition {partition}"
+    known = any(one.default for one in snapshot.partitions)
+    return "Slurm's default partition" if known else "any Slurm partition"
+
+
 def _territory(snapshot: ClusterSnapshot, partition: str) -> Territory:
     within = members(snapshot, partition)
     index = snapshot.columns.members.index

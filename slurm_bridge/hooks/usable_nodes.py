@@ -14,7 +14,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from slurm_bridge.cluster.snapshot import ClusterSnapshot
 from slurm_bridge.hooks import explain
 from slurm_bridge.hooks.base import Ask, Denied, Nodes, NodeSet
-from slurm_bridge.hooks.emitter import Emitter
+from slurm_bridge.hooks.emitter import Emitter, partition_words
 from slurm_bridge.hooks.session import Session
 from slurm_bridge.model.job import JobRequest
 from slurm_bridge.model.verdict import Wait
@@ -225,7 +225,7 @@ def _no_common(session: Session, found: Sequence[FilterResult], told: str) -> Wa
 def _inside(session: Session, request: JobRequest, one: FilterResult, emitter: Emitter) -> FilterResult:
     """Those of the nodes that the request's partitions have."""
     nodes = emitter.reach(request, session.snapshot, one.nodes)
-    where = f"Slurm partition {request.partition}" if request.partition else "any Slurm partition"
+    where = partition_words(session.snapshot, request.partition or "")
     return only(one, nodes, f"node(s) are not in {where}")
 
 

@@ -28,11 +28,18 @@ FAMILIES = "slurm_bridge.families"
 
 #: The page on which what a module says to people is explained.
 SPEAKERS: Mapping[str, str] = {
+    "slurm_bridge.hooks.usable_nodes": "hooks.md",
+    "slurm_bridge.hooks.component_nodes": "hooks.md",
+    "slurm_bridge.hooks.explain": "hooks.md",
+    "slurm_bridge.cluster.rules.volumes": "hooks.md",
+    f"{FAMILIES}.eligibility": "hooks.md",
+    f"{FAMILIES}.policy": "hooks.md",
     f"{FAMILIES}.kube_scheduler.predicates.reasons": "kube-scheduler.md",
     f"{FAMILIES}.kube_scheduler.extenders.desk": "kube-scheduler.md",
     f"{FAMILIES}.kube_scheduler.extenders.wire": "kube-scheduler.md",
     f"{FAMILIES}.kube_scheduler.hook": "kube-scheduler.md",
     f"{FAMILIES}.kube_scheduler.allocation_check": "kube-scheduler.md",
+    f"{FAMILIES}.kube_scheduler.placements": "kube-scheduler.md",
     f"{FAMILIES}.vela.agents": "vela.md",
     f"{FAMILIES}.vela.conflict": "vela.md",
     f"{FAMILIES}.vela.decision": "vela.md",
@@ -43,8 +50,14 @@ SPEAKERS: Mapping[str, str] = {
     f"{FAMILIES}.vela.pipeline": "vela.md",
     f"{FAMILIES}.vela.samplers": "vela.md",
     f"{FAMILIES}.kai.wishes": "kai.md",
+    f"{FAMILIES}.kai.hook": "kai.md",
     f"{FAMILIES}.yunikorn.hook": "yunikorn.md",
     f"{FAMILIES}.yunikorn.reasons": "yunikorn.md",
+    f"{FAMILIES}.yunikorn.partition_check": "yunikorn.md",
+    f"{FAMILIES}.yunikorn.partitions": "yunikorn.md",
+    f"{FAMILIES}.yunikorn.people": "yunikorn.md",
+    f"{FAMILIES}.yunikorn.queue_reasons": "yunikorn.md",
+    f"{FAMILIES}.yunikorn.room_answers": "yunikorn.md",
     f"{FAMILIES}.yunikorn.queues.placement": "yunikorn.md",
     f"{FAMILIES}.yunikorn.queues.limits": "yunikorn.md",
     **{f"{FAMILIES}.vela.plugins.{name}": "vela.md" for name in ("battery", "fit", "geo", "rules")},
@@ -61,6 +74,15 @@ UNSAID = {
     "battery",
     "application ",
     "annotation",
+    "standing where",
+    "is no regular expression:",
+    "is refused: allowed is",
+    "takes a list of names;",
+    "hook policy",
+    "configuration of the queues:",
+    ": no workload is evicted for it, because",
+    # A pod with a node waits for none: only a defect of the daemon could lead there.
+    "runs on node",
 }
 
 

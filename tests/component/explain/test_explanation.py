@@ -89,7 +89,7 @@ def test_nodes_outside_the_partition_are_told_apart(explain: Explain) -> None:
     found = explain(explained.pod(annotations={"partition": "gpu"}))
     (reasons,) = found.reasons
     assert reasons.eligible == {"ext004", "ext005", "ext006", "ext007", "ext008"}
-    assert "node(s) are not in partition gpu" in reasons.excluded
+    assert "node(s) are not in Slurm partition gpu" in reasons.excluded
 
 
 def test_the_policy_has_its_say_offline_too(explain: Explain) -> None:

@@ -101,6 +101,22 @@ class TestPlan:
             "0/2 nodes are available: 1 node(s) are not in Slurm partition one, 1 node(s) were full."
         )
 
+    def test_no_node_in_the_default_partition(self, around: Around) -> None:
+        """Where the pod names no partition, and Slurm says which one is the default, it is that one."""
+        seen = cluster([node("a"), node("b")], partition("usual", "a", default=True), partition("gpu", "b"))
+        chain = Chain([hook(filter=Denied.because("node(s) were full", ["a"]))], around.make())
+        assert stopped(chain, seen).message == (
+            "0/2 nodes are available: 1 node(s) are not in Slurm's default partition, 1 node(s) were full."
+        )
+
+    def test_no_node_in_any_partition(self, around: Around) -> None:
+        """Where Slurm does not say which partition is the default, it may be any."""
+        seen = cluster([node("a"), node("b")], partition("one", "a"), partition("two", "a"))
+        chain = Chain([hook(filter=Denied.because("node(s) were full", ["a"]))], around.make())
+        assert stopped(chain, seen).message == (
+            "0/2 nodes are available: 1 node(s) are not in any Slurm partition, 1 node(s) were full."
+        )
+
     def test_avoided_nodes(self, around: Around) -> None:
         """What went wrong there before keeps this workload away, with the reason."""
         plan = planned(Chain([], around.make()), avoid={"b": "node(s) refused the pod"})
