@@ -27,7 +27,7 @@ AWAY_FROM: Mapping[str, str] = {
     "CheckNodeCondition": "nodes that are not ready, have no network, or are cordoned, whatever the pod tolerates",
     "CheckNodeUnschedulable": "cordoned nodes, unless the pod tolerates that",
     "GeneralPredicates": "all that PodFitsResources, HostName, PodFitsHostPorts and MatchNodeSelector say together",
-    "HostName": "all nodes but the one that it names in `spec.nodeName`",
+    "HostName": "none: a pod that names its node in `spec.nodeName` is on that node, and no hook sees it",
     "PodFitsHostPorts": "nodes where another pod has a host port that it claims",
     "MatchNodeSelector": "nodes that its node selector or required node affinity does not match",
     "PodFitsResources": "nodes with too little of what it requests (cpu, memory, extended resources, number of pods)",

@@ -19,8 +19,11 @@ from slurm_bridge.families.kube_scheduler.priorities import table
 from slurm_bridge.families.kube_scheduler.priorities.table import ALIASES, PRIORITIES
 from slurm_bridge.families.vela import catalogue, decision, hook, office, sample_order, strategies
 from slurm_bridge.hooks import registry, session
+from slurm_bridge.model.meta import Object
+from slurm_bridge.model.pod import Pod
 from slurm_bridge.scheduler.eviction import cases
 from tests.unit.families.kube_scheduler import scenes
+from tests.unit.hooks.builders import Around, cluster, node, pod, translated, workload
 
 PROJECT = pathlib.Path(__file__).resolve().parents[2]
 DOCS = PROJECT / "docs"
@@ -83,6 +86,8 @@ UNSAID = {
     ": no workload is evicted for it, because",
     # A pod with a node waits for none: only a defect of the daemon could lead there.
     "runs on node",
+    reasons.HOST_NAME,
+    reasons.UNBOUND,
 }
 
 
@@ -124,7 +129,10 @@ def test_what_a_pod_can_say_is_explained(module: str, name: str, said: re.Patter
     assert said.search(page(name)), f"docs/{name} does not have what {module} says: {said.pattern}"
 
 
-WORDS = [text for name, text in vars(reasons).items() if name.isupper()]
+#: No pod has these, wherever the hooks stand: `eligibility` does not admit it, and all hooks are asked that first.
+UNREACHED = {reasons.HOST_NAME: "AlreadyBound", reasons.UNBOUND: "VolumeNotReady"}
+
+WORDS = [text for name, text in vars(reasons).items() if name.isupper() and text not in UNREACHED]
 
 
 @pytest.mark.parametrize("text", [*WORDS, cases.WHY])
@@ -134,6 +142,39 @@ def test_each_reason_of_a_predicate_has_its_own_row(text: str) -> None:
         rf"^\| `{re.escape(text)}` \| (.+) \| (.+) \|$", (DOCS / "kube-scheduler.md").read_text(), re.MULTILINE
     )
     assert row
+
+
+class Nothing:
+    """A view of no objects."""
+
+    version = 0
+
+    def get(self, _namespace: str, _name: str) -> None:
+        """There is none."""
+
+    def all(self) -> tuple[Object, ...]:
+        """None."""
+        return ()
+
+    def __len__(self) -> int:
+        return 0
+
+
+@pytest.mark.parametrize(
+    ("text", "asking"),
+    [
+        (reasons.HOST_NAME, pod(node_name="elsewhere")),
+        (reasons.UNBOUND, pod(volumes=({"name": "v", "persistentVolumeClaim": {"claimName": "data"}},))),
+    ],
+)
+def test_a_reason_without_a_row_is_on_no_pod(text: str, asking: Pod) -> None:
+    """Not even where `eligibility` is the last hook."""
+    names = ["policy", "kube-scheduler", "eligibility"]
+    chain = registry.build([registry.HookConfig(name=name) for name in names], Around().make())
+    chain.see(dict.fromkeys(chain.needs, Nothing()))
+    found = chain.plan(workload(asking), translated(), cluster([node("a")]), now=0.0)
+    chain.close()
+    assert getattr(found, "reason", "") == UNREACHED[text]
 
 
 def test_what_the_framework_says_of_a_sample_is_explained() -> None:
