@@ -23,7 +23,8 @@ from slurm_bridge.model.meta import Object
 from slurm_bridge.model.pod import Pod
 from slurm_bridge.scheduler.eviction import cases
 from tests.unit.families.kube_scheduler import scenes
-from tests.unit.hooks.builders import Around, cluster, node, pod, translated, workload
+from tests.unit.hooks import builders
+from tests.unit.hooks.builders import Around, pod, translated, workload
 
 PROJECT = pathlib.Path(__file__).resolve().parents[2]
 DOCS = PROJECT / "docs"
@@ -172,7 +173,8 @@ def test_a_reason_without_a_row_is_on_no_pod(text: str, asking: Pod) -> None:
     names = ["policy", "kube-scheduler", "eligibility"]
     chain = registry.build([registry.HookConfig(name=name) for name in names], Around().make())
     chain.see(dict.fromkeys(chain.needs, Nothing()))
-    found = chain.plan(workload(asking), translated(), cluster([node("a")]), now=0.0)
+    seen = builders.cluster([builders.node("a")])
+    found = chain.plan(workload(asking), translated(), seen, now=0.0)
     chain.close()
     assert getattr(found, "reason", "") == UNREACHED[text]
 
