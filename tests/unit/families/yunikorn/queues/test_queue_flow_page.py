@@ -1,11 +1,11 @@
-"""The page of the queues has every way of an event, each with tests that show it."""
+"""The page of the queue core has every way of an event, each with tests that show it."""
 
 import ast
 import pathlib
 import re
 
 TESTS = pathlib.Path(__file__).resolve().parent
-PAGE = TESTS.parents[4] / "docs" / "yunikorn.md"
+PAGE = TESTS.parents[4] / "docs" / "queue-core.md"
 
 EVENTS = (
     "registration of a manager",
