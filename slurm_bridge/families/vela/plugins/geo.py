@@ -1,5 +1,6 @@
 """GeoLocation: nodes near the place that the pod names."""
 
+import math
 import re
 from typing import ClassVar, NamedTuple
 
@@ -9,7 +10,7 @@ from numpy.typing import NDArray
 
 from slurm_bridge.cluster.columns import Mask, NodeColumns, Whole
 from slurm_bridge.families.vela.scene import Rows, SamplingScene, SceneCache, same_node
-from slurm_bridge.model import names
+from slurm_bridge.model import names, texts
 from slurm_bridge.model.node import Node
 
 EARTH_RADIUS_KM = 6371.0
@@ -35,7 +36,7 @@ def parse(text: str) -> Coordinates:
     found = _PLACE.fullmatch(text)
     place = Coordinates(float(found[1]), float(found[2])) if found else None
     if place is None or abs(place.latitude) > 90 or abs(place.longitude) > 180:  # noqa: PLR2004 - degrees
-        raise ValueError(f"{text[:60]!r} is not LATITUDE,LONGITUDE in degrees, such as 48.2,16.37")
+        raise ValueError(f"{texts.shown(text)!r} is not LATITUDE,LONGITUDE in degrees, such as 48.2,16.37")
     return place
 
 
@@ -90,13 +91,17 @@ class GeoLocation:
 
     def _target(self, scene: SamplingScene) -> Coordinates | None:
         written = scene.pod.metadata.annotations.get(self._options.pod_target)
-        return parse(written) if written else None
+        try:
+            return parse(written) if written else None
+        except ValueError as wrong:
+            raise ValueError(f"annotation {self._options.pod_target}: {wrong}") from None
 
     def _most(self, scene: SamplingScene) -> float:
         written = scene.pod.metadata.annotations.get(self._options.pod_max_distance_km)
-        most = float(written) if written else self._options.max_distance_km
-        if not 0 < most < float("inf"):
-            raise ValueError(f"annotation {self._options.pod_max_distance_km}: {written!r} is not a number above 0")
+        most = _number(written) if written else self._options.max_distance_km
+        if not 0 < most < math.inf:
+            said = texts.shown(written or "")
+            raise ValueError(f"annotation {self._options.pod_max_distance_km}: {said!r} is not a number above 0")
         return most
 
     def _where(self, scene: SamplingScene, rows: Rows) -> tuple[Degrees, Degrees]:
@@ -113,6 +118,14 @@ class GeoLocation:
         places = [_place(text) for text in coded.values]
         table = np.array([*places, (np.nan, np.nan)], np.float64)[coded.codes]
         return table[:, 0], table[:, 1]
+
+
+def _number(text: str) -> float:
+    """NaN for what is none."""
+    try:
+        return float(text)
+    except ValueError:
+        return math.nan
 
 
 def _place(text: str | None) -> tuple[float, float]:

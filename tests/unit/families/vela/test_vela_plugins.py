@@ -172,13 +172,21 @@ class TestGeoLocation:
         with pytest.raises(ValueError, match="is not LATITUDE,LONGITUDE"):
             geo.parse(text)
 
-    @pytest.mark.parametrize("text", ["0", "-1", "inf", "nan"])
+    def test_a_target_that_is_no_place_is_an_error(self):
+        """Which names the annotation, and repeats no more of it than it takes to recognise it."""
+        one = limited(annotations={geo.GeoOptions().pod_target: "Vienna" * 1000})
+        with pytest.raises(ValueError, match=r"annotation .*geo-target: 'Vienna.*\.\.\.' is not LATITUDE") as error:
+            scored("GeoLocation", one, seen(node("n")))
+        assert len(str(error.value)) < 250
+
+    @pytest.mark.parametrize("text", ["0", "-1", "inf", "nan", "ten", "10 km", "9" * 5000])
     def test_what_is_no_distance_is_an_error(self, text: str):
         """Which names the annotation."""
         options = geo.GeoOptions()
         asked = {options.pod_target: "0,10", options.pod_max_distance_km: text}
-        with pytest.raises(ValueError, match="geo-max-distance-km"):
+        with pytest.raises(ValueError, match=r"annotation .*geo-max-distance-km: .* is not a number above 0") as error:
             scored("GeoLocation", limited(annotations=asked), seen(node("n")))
+        assert len(str(error.value)) < 250
 
 
 class TestBatteryLevel:
@@ -205,6 +213,10 @@ class TestBatteryLevel:
         one = limited(annotations={self.OPTIONS.pod_min_level: "much"})
         with pytest.raises(ValueError, match="battery-min-level: 'much' is not a whole number"):
             fitting("BatteryLevel", one, seen(node("n")))
+        long = limited(annotations={self.OPTIONS.pod_min_level: "much" * 1000})
+        with pytest.raises(ValueError, match="is not a whole number") as error:
+            fitting("BatteryLevel", long, seen(node("n")))
+        assert len(str(error.value)) < 250
 
 
 class TestLeastRecentlyUsed:
