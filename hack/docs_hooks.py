@@ -83,8 +83,8 @@ PLUGINS: Mapping[str, str] = {
     "NodeRules": "ready, not being deleted, not cordoned, taints tolerated, node selector and required affinity met",
     "ResourcesFit": "what the pod requests within what a node has; scores how empty (or full) it is, in percent",
     "GeoLocation": "distance from the place that the pod names; 100 at the place, 1 at the farthest that is allowed",
-    "BatteryLevel": "the battery, if the pod asks for a charge: a node whose label has too small a charge, or that lacks "
-    "the label of the capacity, is excluded; a node without the label of the charge has no battery, and is not",
+    "BatteryLevel": "the battery, if the pod asks for a charge: a node whose label has too small a charge, or that "
+    "lacks the label of the capacity, is excluded; a node without the label of the charge has no battery, and is not",
     "LeastRecentlyUsed": "the node that has got no pod for the longest time has 100",
 }
 
@@ -99,7 +99,7 @@ ARGUMENTS: Mapping[str, str] = {
     "node_level": "the label of nodes with the charge in percent",
     "node_capacity_mah": "the label of nodes with the capacity",
     "pod_min_level": "the annotation of pods with the least charge in percent",
-    "pod_min_capacity_mah": "the annotation of pods with the least capacity; it counts only beside that with the charge",
+    "pod_min_capacity_mah": "the annotation of pods with the least capacity; only beside that of the charge",
 }
 
 #: Groups of options that are explained in tables or sentences of their own.
