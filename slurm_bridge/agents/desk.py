@@ -3,6 +3,7 @@
 401  no token, or a wrong one             503  told to stop, caches not filled yet, or no idle pipeline in time:
 400  unreadable, or an unknown strategy        nothing was done, asking again later is right
 413  longer than allowed (the door says)  500  a plugin or a strategy failed
+                                          422  a plugin cannot read what the pod asks for
 """
 
 import contextlib
@@ -136,6 +137,8 @@ class AgentHandler:
             response = self._sampler.sample(wire.read_request(request.body), strategy)
         except (wire.UnreadableMessage, pipeline.UnknownStrategy) as problem:
             return Reply.text(f"{problem}\n", http.HTTPStatus.BAD_REQUEST)
+        except pipeline.PodRefused as problem:
+            return Reply.text(f"{problem}\n", http.HTTPStatus.UNPROCESSABLE_ENTITY)
         except pipeline.Busy as problem:
             return _later(str(problem))
         except pipeline.NotSampled as problem:

@@ -1,6 +1,7 @@
 """Agents as the scheduler asks them: here or over HTTP, and not at all for a while once they keep failing."""
 
 import dataclasses
+import http
 import threading
 from collections.abc import Callable
 from typing import Protocol
@@ -8,10 +9,13 @@ from typing import Protocol
 from slurm_bridge import ports
 from slurm_bridge.families.vela import wire
 from slurm_bridge.families.vela.options import AgentOptions
-from slurm_bridge.families.vela.pipeline import NotSampled
+from slurm_bridge.families.vela.pipeline import NotSampled, PodRefused
 from slurm_bridge.families.vela.samples import SamplingRequest, SamplingResponse
 from slurm_bridge.families.vela.smart import AgentFailure
 from slurm_bridge.hooks.services import JsonClient, NotAnswered, Target
+
+#: By these an agent says that it is the pod: what users write must not cost others the agent.
+POD_REFUSED = frozenset({http.HTTPStatus.REQUEST_ENTITY_TOO_LARGE, http.HTTPStatus.UNPROCESSABLE_ENTITY})
 
 
 class SamplingAgent(Protocol):
@@ -39,7 +43,8 @@ class RemoteAgent:
             answer = self._post(self._target, wire.path(strategy), body, seconds=self._seconds)
             return wire.response_of(answer, self.cluster)
         except (NotAnswered, wire.UnreadableMessage) as error:
-            raise NotSampled(str(error)) from error
+            refused = isinstance(error, NotAnswered) and error.status in POD_REFUSED
+            raise (PodRefused if refused else NotSampled)(str(error)) from error
 
 
 class AgentMember:
@@ -68,6 +73,8 @@ class AgentMember:
             return AgentFailure(why=f"failed {self._failed} times in a row and is left out for another {left:.0f} s")
         try:
             answer = self._agent.sample(request, strategy)
+        except PodRefused as error:
+            return AgentFailure(why=str(error))
         except NotSampled as error:
             self._count(failed=True)
             return AgentFailure(why=str(error))

@@ -9,6 +9,7 @@ import numpy as np
 
 from slurm_bridge.families.vela import dice
 from slurm_bridge.families.vela.dice import Places
+from slurm_bridge.families.vela.scene import UnreadablePod
 
 NOTHING_LEFT = "no candidates left after Filter plugins"
 
@@ -46,7 +47,8 @@ def collect(
     """So many places that pass, as far as the time goes; there is always one round.
 
     `max_rounds`: not more rounds than that, None: as many as it takes. `repeats`: one draw may give a place more than
-    once. A strategy or a filter that raises (which is no rejection) ends it at once, and nothing of it is kept.
+    once. A strategy or a filter that raises (which is no rejection) ends it at once, and nothing of it is kept;
+    UnreadablePod goes on.
     """
     most = math.inf if max_rounds is None else max_rounds
     asked: list[int] = []
@@ -56,6 +58,8 @@ def collect(
         asked.append(missing)
         try:
             kept = keep(draw(missing)[:missing])
+        except UnreadablePod:
+            raise
         except Exception as error:  # noqa: BLE001 - plugins are foreign code: the error is the answer, and names what was wrong
             wrong = f"{type(error).__name__}: {error}"
             return Collected(asked=tuple(asked), found=_NONE, status=LoopStatus.INTERNAL_ERROR, reason=wrong)

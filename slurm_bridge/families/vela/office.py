@@ -21,7 +21,7 @@ from slurm_bridge.families.vela.queue import Empty, Entry, SamplingQueue
 from slurm_bridge.families.vela.sample_order import Moment
 from slurm_bridge.families.vela.samplers import SampleNodesPlugin
 from slurm_bridge.families.vela.samples import SamplingRequest
-from slurm_bridge.families.vela.scene import SamplingScene
+from slurm_bridge.families.vela.scene import SamplingScene, UnreadablePod
 from slurm_bridge.families.vela.smart import Merged
 from slurm_bridge.hooks.emitter import Emitter
 from slurm_bridge.hooks.services import HookServices
@@ -213,7 +213,7 @@ class SamplingService:
 
     def _failed(self, question: SamplingQuestion, error: Exception) -> None:
         """A plugin that raises costs its pod a try, and never the pod itself."""
-        wrong = f"{type(error).__name__}: {error}"
+        wrong = str(error) if isinstance(error, UnreadablePod) else f"{type(error).__name__}: {error}"
         self._services.log.warning(f"sampling for {question.key} failed: {wrong}")
         self._told(question, Nowhere(message=f"sampling failed: {wrong}"))
 

@@ -23,7 +23,7 @@ from slurm_bridge.families.vela.joint_filter import Sift
 from slurm_bridge.families.vela.loop import Collected, LoopStatus
 from slurm_bridge.families.vela.options import PipelineOptions, ShardOptions
 from slurm_bridge.families.vela.samples import SamplingRequest, SamplingResponse
-from slurm_bridge.families.vela.scene import Rows, SamplingScene, SceneCache, inside
+from slurm_bridge.families.vela.scene import Rows, SamplingScene, SceneCache, UnreadablePod, inside
 from slurm_bridge.families.vela.scores import Weighted
 from slurm_bridge.families.vela.strategies import Draw, Shared
 from slurm_bridge.hooks import emitter
@@ -46,6 +46,10 @@ class Busy(NotSampled):
 
 class PipelineFailed(NotSampled):
     """A strategy or a plugin raised."""
+
+
+class PodRefused(NotSampled):
+    """The pod cannot be read, by this agent or any other: the agent is well."""
 
 
 def alike(one: NodeFacts, other: NodeFacts) -> bool:
@@ -165,6 +169,8 @@ class Agent:
             raise Busy(f"no pipeline became idle within {wait:g} s")
         try:
             return self._sample(request, shared, seen, pipeline)
+        except UnreadablePod as error:
+            raise PodRefused(str(error)) from error
         finally:
             self._idle.give(pipeline)
 
@@ -182,6 +188,8 @@ class Agent:
         rows = found.found
         try:
             accumulated = pipeline.scores(scene, rows)
+        except UnreadablePod:
+            raise
         except Exception as error:  # a plugin: its failure is the answer
             raise PipelineFailed(f"{type(error).__name__}: {error}") from error
         return SamplingResponse(

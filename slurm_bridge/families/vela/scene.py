@@ -29,6 +29,10 @@ Rows = NDArray[np.intp]
 MOST_KNOWN = 256
 
 
+class UnreadablePod(ValueError):
+    """A plugin cannot read what the pod asks for: its user has to correct it, and no other pod is concerned."""
+
+
 class SamplingScene:
     """One question. `now` is Unix time, `inside` are the nodes of the partitions of its job, None: it may be any."""
 

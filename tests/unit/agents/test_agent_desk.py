@@ -11,7 +11,7 @@ import pytest
 
 from slurm_bridge.agents.bearer import AcceptedTokens
 from slurm_bridge.agents.desk import AgentHandler
-from slurm_bridge.families.vela.pipeline import Busy, PipelineFailed, UnknownStrategy
+from slurm_bridge.families.vela.pipeline import Busy, PipelineFailed, PodRefused, UnknownStrategy
 from slurm_bridge.families.vela.samples import SamplingRequest, SamplingResponse
 from slurm_bridge.runtime.clock import SystemClock
 from slurm_bridge.telemetry.agents import AgentMetrics
@@ -172,6 +172,13 @@ def test_a_broken_plugin_is_this_questions_failure(front: Front) -> None:
     front.sampler.fails = None
     assert front.ask("/v1/samples/random").status == 200
     assert (front.count("random", "500"), front.count("random", "200")) == (1, 1)
+
+
+def test_a_pod_that_no_plugin_can_read_is_no_failure_of_the_agent(front: Front) -> None:
+    """The status tells the two apart."""
+    front.sampler.fails = PodRefused("annotation x: 'y' is not a whole number")
+    reply = front.ask("/v1/samples/random")
+    assert (reply.status, text(reply)) == (422, "annotation x: 'y' is not a whole number\n")
 
 
 def test_whoever_finds_no_idle_pipeline_is_asked_to_come_back(front: Front) -> None:

@@ -7,7 +7,7 @@ import numpy as np
 import pydantic
 
 from slurm_bridge.cluster.columns import Coded, Mask, NodeColumns
-from slurm_bridge.families.vela.scene import Rows, SamplingScene
+from slurm_bridge.families.vela.scene import Rows, SamplingScene, UnreadablePod
 from slurm_bridge.model import names, texts
 from slurm_bridge.model.node import Node
 
@@ -65,7 +65,7 @@ class BatteryLevel:
 def _wanted(annotations: Mapping[str, str], key: str) -> int | None:
     written = annotations.get(key)
     if written is not None and _number(written) is None:
-        raise ValueError(f"annotation {key}: {texts.shown(written)!r} is not a whole number")
+        raise UnreadablePod(f"annotation {key}: {texts.shown(written)!r} is not a whole number")
     return _number(written)
 
 

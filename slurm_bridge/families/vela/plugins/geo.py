@@ -9,7 +9,7 @@ import pydantic
 from numpy.typing import NDArray
 
 from slurm_bridge.cluster.columns import Mask, NodeColumns, Whole
-from slurm_bridge.families.vela.scene import Rows, SamplingScene, SceneCache, same_node
+from slurm_bridge.families.vela.scene import Rows, SamplingScene, SceneCache, UnreadablePod, same_node
 from slurm_bridge.model import names, texts
 from slurm_bridge.model.node import Node
 
@@ -94,14 +94,14 @@ class GeoLocation:
         try:
             return parse(written) if written else None
         except ValueError as wrong:
-            raise ValueError(f"annotation {self._options.pod_target}: {wrong}") from None
+            raise UnreadablePod(f"annotation {self._options.pod_target}: {wrong}") from None
 
     def _most(self, scene: SamplingScene) -> float:
         written = scene.pod.metadata.annotations.get(self._options.pod_max_distance_km)
         most = _number(written) if written else self._options.max_distance_km
         if not 0 < most < math.inf:
             said = texts.shown(written or "")
-            raise ValueError(f"annotation {self._options.pod_max_distance_km}: {said!r} is not a number above 0")
+            raise UnreadablePod(f"annotation {self._options.pod_max_distance_km}: {said!r} is not a number above 0")
         return most
 
     def _where(self, scene: SamplingScene, rows: Rows) -> tuple[Degrees, Degrees]:

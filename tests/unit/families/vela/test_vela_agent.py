@@ -16,7 +16,7 @@ from slurm_bridge.cluster.columns import Mask
 from slurm_bridge.cluster.snapshot import ClusterSnapshot
 from slurm_bridge.families.vela import catalogue
 from slurm_bridge.families.vela.options import PipelineOptions, ShardOptions
-from slurm_bridge.families.vela.pipeline import Agent, Busy, PipelineFailed, UnknownStrategy
+from slurm_bridge.families.vela.pipeline import Agent, Busy, PodRefused, UnknownStrategy
 from slurm_bridge.families.vela.samples import SamplingRequest
 from slurm_bridge.families.vela.scene import Rows, SamplingScene
 from slurm_bridge.runtime.clock import VirtualClock
@@ -128,19 +128,19 @@ class TestSample:
         with pytest.raises(UnknownStrategy, match="strategy 'random' is not offered here; there are round-robin"):
             agent(farm(1), strategies=["round-robin"]).sample(asked(), "random")
 
-    def test_a_plugin_that_raises_fails_the_request(self):
+    def test_a_pod_that_a_plugin_cannot_read_is_refused(self):
         """And the pipeline is idle again."""
         one = agent(farm(2), filters=["GeoLocation"], parallel_sampling_pipelines=1)
         wrong = limited(annotations={catalogue.GeoLocation.Options().pod_target: "Vienna"})
-        with pytest.raises(PipelineFailed, match=r"ValueError: annotation .*geo-target: 'Vienna' is not LATITUDE"):
+        with pytest.raises(PodRefused, match=r"^annotation .*geo-target: 'Vienna' is not LATITUDE"):
             one.sample(SamplingRequest(pod=wrong), "random")
         assert one.sample(asked(), "random").nodes
 
-    def test_a_score_that_raises_fails_it_too(self):
+    def test_a_score_that_cannot_read_it_refuses_it_too(self):
         """Likewise."""
         one = agent(farm(2), filters=[], scores=["GeoLocation"])
         wrong = limited(annotations={catalogue.GeoLocation.Options().pod_target: "Vienna"})
-        with pytest.raises(PipelineFailed, match="Vienna"):
+        with pytest.raises(PodRefused, match="Vienna"):
             one.sample(SamplingRequest(pod=wrong), "random")
 
     def test_equal_seeds_sample_equally(self):

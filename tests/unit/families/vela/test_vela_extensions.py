@@ -15,7 +15,9 @@ import yaml
 
 from slurm_bridge import errors
 from slurm_bridge.families.vela import extensions
-from slurm_bridge.families.vela.options import VelaOptions
+from slurm_bridge.families.vela.options import PipelineOptions, VelaOptions
+from slurm_bridge.families.vela.pipeline import Agent, PipelineFailed
+from slurm_bridge.families.vela.samples import SamplingRequest
 from slurm_bridge.families.vela.scene import SamplingScene
 from slurm_bridge.hooks import registry
 from slurm_bridge.hooks.registry import HookConfig
@@ -248,3 +250,14 @@ def test_without_an_order_of_its_own_the_hook_leaves_the_phase_to_another():
     registry.build([yunikorn, HookConfig(name="vela", options={"emit": "none"})], around).close()
     with pytest.raises(errors.BadConfiguration, match="only one hook can have the phase order"):
         registry.build([yunikorn, HookConfig(name="vela")], around)
+
+
+@pytest.mark.parametrize("plugins", [{"filters": ["Short"]}, {"filters": [], "scores": ["Loud"]}])
+def test_a_plugin_that_fails_is_the_failure_of_the_agent(plugins: dict[str, Any]) -> None:
+    """Whether it filters or scores; the pipeline is idle again."""
+    options = PipelineOptions.model_validate({**plugins, "parallel_sampling_pipelines": 1})
+    seen = cluster([node("n1"), node("n2")])
+    agent = Agent("east", lambda: seen, clock=VirtualClock(), options=options)
+    for _ in range(2):
+        with pytest.raises(PipelineFailed, match="Error: "):
+            agent.sample(SamplingRequest(pod=limited(), nodes_bp=10_000), "random")

@@ -7,7 +7,7 @@ import pytest
 
 from slurm_bridge.families.vela.agents import AgentMember, Patience, RemoteAgent
 from slurm_bridge.families.vela.options import AgentOptions, VelaOptions
-from slurm_bridge.families.vela.pipeline import NotSampled
+from slurm_bridge.families.vela.pipeline import NotSampled, PodRefused
 from slurm_bridge.families.vela.samplers import LocalNodesSampler, RemoteNodesSampler
 from slurm_bridge.families.vela.samples import SamplingRequest
 from slurm_bridge.families.vela.smart import AgentFailure, Merged
@@ -163,6 +163,14 @@ class TestMember:
             one.ask(REQUEST, "random")
         assert (patience.version, told, len(agent.asked)) == (1, [1], 4)
 
+    def test_a_pod_that_cannot_be_read_costs_no_other_pod_the_agent(self):
+        """Users may write what they like: the agent is well, and is asked about other pods as ever."""
+        agent = FakeAgent("east", PodRefused("annotation x: 'y' is not a whole number"))
+        one = self.member(agent, VirtualClock(), Patience(1, 5.0))
+        said = [one.ask(REQUEST, "random") for _ in range(3)]
+        assert [getattr(answer, "why", "") for answer in said] == ["annotation x: 'y' is not a whole number"] * 3
+        assert len(agent.asked) == 3
+
     def test_an_agent_in_this_process_is_always_asked(self):
         """It fails because of the pod, and costs no waiting."""
         agent = FakeAgent("here", NotSampled("no"))
@@ -179,6 +187,14 @@ def test_a_service_that_does_not_answer_has_no_sample(failure: NotAnswered):
     """The message is the one of the call."""
     agent = RemoteAgent(AgentOptions(name="east", url="http://east"), FakePost(east=failure))
     with pytest.raises(NotSampled, match=str(failure)):
+        agent.sample(REQUEST, "random")
+
+
+@pytest.mark.parametrize("status", [413, 422])
+def test_a_service_says_that_it_is_the_pod(status: int):
+    """By the status: what is too long, or unreadable, is so for every agent."""
+    agent = RemoteAgent(AgentOptions(name="east", url="http://east"), FakePost(east=NotAnswered("no", status)))
+    with pytest.raises(PodRefused, match="no"):
         agent.sample(REQUEST, "random")
 
 
