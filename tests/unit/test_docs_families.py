@@ -223,6 +223,20 @@ def test_the_least_configuration_of_a_page_is_accepted(name: str) -> None:
         registry.shipped(one["name"]).Options.model_validate(one.get("options", {}))  # type: ignore[attr-defined]
 
 
+EVERY_OPTION = re.compile(r"\(\.\./(examples/hooks/[\w.-]+)\) has every option with a comment")
+
+
+@pytest.mark.parametrize("name", ["kai.md", "kube-scheduler.md", "vela.md", "yunikorn.md"])
+def test_an_example_with_every_option_has_them(name: str) -> None:
+    """Where the page says so; the options are those of its table."""
+    table = (DOCS / name).read_text().partition("<!-- generated: options -->")[2].partition("<!-- end -->")[0]
+    options = re.findall(r"^\| `(?:[\w\[\].]*\.)?(\w+)` \|", table, re.MULTILINE)
+    assert options
+    for file in EVERY_OPTION.findall(page(name)):
+        shown = set(re.findall(r"(\w+):", (PROJECT / file).read_text()))
+        assert set(options) - shown == set(), file
+
+
 @pytest.mark.parametrize("name", registry.BUILTIN)
 def test_each_included_hook_has_its_places(name: str) -> None:
     """Each place is a list that a new hook has to be added to."""
