@@ -57,6 +57,8 @@ SPEAKERS: Mapping[str, str] = {
     f"{FAMILIES}.kai.hook": "kai.md",
     f"{FAMILIES}.yunikorn.hook": "yunikorn.md",
     f"{FAMILIES}.yunikorn.reasons": "yunikorn.md",
+    f"{FAMILIES}.yunikorn.identities": "yunikorn.md",
+    f"{FAMILIES}.yunikorn.opt_outs": "yunikorn.md",
     f"{FAMILIES}.yunikorn.partition_check": "yunikorn.md",
     f"{FAMILIES}.yunikorn.partitions": "yunikorn.md",
     f"{FAMILIES}.yunikorn.people": "yunikorn.md",

@@ -80,8 +80,8 @@ class YunikornOptions(pydantic.BaseModel, frozen=True, extra="forbid", use_attri
     """The partition, account and QOS of a queue in Slurm, by the path of the queue; an entry holds for all queues
     below that have none."""
     slurm_limits: bool = False
-    """Say `true` if Slurm has limits or fair share of its own on these accounts; this is refused with mode `local`,
-    because both would limit."""
+    """Say `true` if Slurm has limits or fair share of its own on these accounts and QOS. With mode `local`, a queue
+    with limits that `map` gives an account or QOS is then refused, because both would limit."""
     gres: Mapping[str, str] = {"gpu": "nvidia.com/gpu"}
     """Which resource of a queue a GRES of the annotation `gres` is charged to, by the name in Slurm; others are
     charged to `gres/NAME`."""
