@@ -9,7 +9,7 @@ import math
 import sys
 from collections.abc import Iterator
 
-from slurm_bridge.families.yunikorn.queues import amounts, priorities, records
+from slurm_bridge.families.yunikorn.queues import amounts, orders, priorities, records
 from slurm_bridge.families.yunikorn.queues.amounts import Amount
 from slurm_bridge.families.yunikorn.queues.records import Allocation, AllocationAsk, AskId
 from slurm_bridge.families.yunikorn.queues.tree import Queue
@@ -33,7 +33,7 @@ class PendingAsk:
     def __init__(self, ask: AllocationAsk, node_sort: str, arrival: int = 0) -> None:
         self.ask = ask
         #: Its place among those of its application: by priority, then age, then arrival.
-        self.place = (-ask.priority, ask.created, arrival, ask.key)
+        self.place = (*orders.ask_key(ask), arrival, ask.key)
         self.id: AskId = ask.id
         self.total: Amount = of_members(ask, ask.members)
         self.on: dict[str, float] = {}

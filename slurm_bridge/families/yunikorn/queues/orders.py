@@ -122,7 +122,7 @@ def application_key(application: Application, policy: SortPolicy, *, by_priority
     return (-application.priority, first) if by_priority else (first, -application.priority)
 
 
-def ask_key(ask: OrderedAsk) -> Key:
+def ask_key(ask: OrderedAsk) -> tuple[int, float]:
     """Where it stands among those of the same application: by priority, then age."""
     return (-ask.priority, ask.created)
 
