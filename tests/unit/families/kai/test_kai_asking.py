@@ -128,6 +128,16 @@ def test_scores_are_shown_where_a_domain_is_enough(chain: Chain) -> None:
     assert not any("tier" in one.name for one in plan.course.attempts)
 
 
+@pytest.mark.parametrize(("first", "tiers"), [(True, True), (False, False)])
+def test_tiers_of_another_hook_count_where_it_stands_before(first: bool, tiers: bool, around: Around) -> None:
+    """Within each set; after this one nothing follows from its scores, for a workload with a preferred level."""
+    said = base.Scores(nodes={"n0": 1.0, "n1": 2.0}, tiers=base.Tiers(count=2, first=1))
+    (kai,) = racks.chain(around).hooks
+    other = hook("other", score=said)
+    found = planned(Chain([other, kai] if first else [kai, other], around.make()), team(1, preferred=RACK), cluster())
+    assert any("tier" in one.name for one in found.course.attempts) == tiers
+
+
 def test_who_asks_for_nothing_costs_others_nothing(around: Around) -> None:
     """The scores of another hook are taken as they are."""
     scores = base.Scores(nodes={"n0": 1.0}, tiers=base.Tiers(count=1))
