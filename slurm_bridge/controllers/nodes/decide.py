@@ -4,7 +4,7 @@ The first row that applies decides. *Out* is a node that takes no jobs (drained,
 this bridge, *record* a node that this bridge has added.
 
     Kubernetes                  Slurm                                       action
-    several claim the name      added by us for a node that does not claim  as for a node that is gone, below
+    any claim the name          added by us for a node that does not claim  as for a node that is gone, below
                                   it any more
     several claim the name      any other                                   TELL
     registered                  cannot be read                              WAIT
@@ -25,8 +25,7 @@ this bridge, *record* a node that this bridge has added.
     cordoned                    any other                                   NOTHING, or the last rows
     not cordoned                drained for our reason                      UNDRAIN
     not cordoned                not out, our reason is left over            CLEAR
-    other features, topology,   record                                      UPDATE
-      or another claimant
+    other features, topology    record                                      UPDATE
     the request is wrong        record                                      TELL
     registered                  no record                                   TELL
     any                         any                                         NOTHING
@@ -88,7 +87,7 @@ def decide(facts: NodePair, reasons: DrainReasons) -> NodeAction:
 def _departure(facts: NodePair, reasons: DrainReasons) -> NodeAction | None:
     if facts.record is None or facts.slurm is None or not facts.registering:
         return None
-    if facts.asked is None:
+    if facts.asked is None or facts.deserted:
         return _removal(facts.slurm, reasons.leaving)
     if not facts.changed:
         return None

@@ -46,10 +46,11 @@ class NodePair:
 
     @property
     def deserted(self) -> bool:
-        """It was added for a node that has gone or has another name now, and that waits for the end of this one."""
+        """It was added for a node that has gone or has another name now; whoever claims its name waits for its end."""
         if self.record is None or not self.registering:
             return False
-        return all(node.metadata.name != (self.record.node or self.name) for node in self.rivals)
+        claimants = (self.node,) if self.node is not None else self.rivals
+        return all(node.metadata.name != (self.record.node or self.name) for node in claimants)
 
     @property
     def changed(self) -> bool:
@@ -62,11 +63,9 @@ class NodePair:
 
     @property
     def outdated(self) -> bool:
-        """Slurm can be told while the node is there. The name of its Kubernetes node is part of the record."""
+        """Slurm can be told while the node is there."""
         if self.record is None or not isinstance(self.asked, DesiredNode):
             return False
-        if self.node is not None and self.node.metadata.name != (self.record.node or self.name):
-            return True
         return (self.record.features, self.record.topology) != (self.asked.features, self.asked.topology)
 
 

@@ -207,6 +207,28 @@ def test_a_name_that_two_others_claim_does_not_hold_back_the_node_that_gave_it_u
     assert world.told() == [("w2", "SlurmNameTaken"), ("w3", "SlurmNameTaken")]
 
 
+@pytest.mark.parametrize("wrong", [None, "nowhere:x"])
+def test_a_name_that_another_node_takes_belongs_to_that_node_only_when_the_former_is_gone(
+    world: NodeWorld, wrong: str | None
+) -> None:
+    """Jobs run on the machine that they were given; what the other one asks for wrongly keeps only that one waiting."""
+    registered(world, "w1")
+    job_id = world.occupy("w1")
+    world.add("w2", labels={**EXTERNAL, names.LABEL_SLURM_NODE_NAME: "w1"})
+    world.annotate("w2", names.ANNOTATION_NODE_TOPOLOGY, wrong)
+    world.label("w1", names.LABEL_SLURM_NODE_NAME, "rack7-n1")
+    world.settle(60)
+    assert world.drained("w1") == f"{PREFIX}no longer registered in Kubernetes"
+    world.slurm.control.end(job_id)
+    world.settle(60)
+    assert '"node":"w1"' in world.node("rack7-n1").comment
+    if wrong is None:
+        assert '"node":"w2"' in world.node("w1").comment
+    else:
+        assert world.node("w1") is None
+        assert world.told() == [("w2", "SlurmRefused")]
+
+
 @pytest.mark.parametrize("name", ["ALL", "default", "a,b", "x" * 64, "n[1-3]"])
 def test_a_name_that_slurm_takes_for_others_is_an_event(world: NodeWorld, name: str) -> None:
     """Whatever a label can hold, and more."""
