@@ -1,8 +1,10 @@
 """What the benchmark of ends says of its figures."""
 
+import pathlib
 import types
 from typing import Any
 
+import pytest
 from clusterbench import ends, figures
 from clusterbench.contestants import OURS
 
@@ -37,3 +39,24 @@ def test_a_job_is_over_when_slurm_does_not_call_it_alive() -> None:
     assert over.at.keys() == {"a", "b", "c"}
     assert over.at["b"] < over.at["a"]
     assert asked[1] == "/jobs/state/?job_id=1"
+
+
+def _burst(p99: float) -> ends.Burst:
+    latency = figures.Percentiles(p50=0.0, p95=0.0, p99=p99)
+    return ends.Burst(what="", number=3, latency=latency, first=0.0, seconds=1.0, cpu={}, calls={})
+
+
+def test_deletions_are_compared_with_those_that_the_servers_alone_need_as_long_for() -> None:
+    """Whatever else the machine does slows both."""
+    watch = ends.Watch(seconds=1, cpu={"slurmctld": 0.0, OURS.name: 0.0}, calls={})
+    found = ends.Ends(
+        running=9, bound_per_second=1.0, watch=watch, cancelled=_burst(3000), deleted=_burst(100), bare=_burst(2500)
+    )
+    assert found.ratio == 1.2
+
+
+def test_too_few_running_pods_for_all_bursts_are_refused_at_once() -> None:
+    """Before any pod is created."""
+    nothing: Any = None
+    with pytest.raises(ValueError, match="--running 8: at least 9, three times --ends"):
+        ends.measure(nothing, 8, 3, 1.0, pathlib.Path())

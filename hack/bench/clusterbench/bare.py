@@ -27,10 +27,11 @@ class Server:
         self._prefix = prefix
         self._headers = {**headers, "content-type": "application/json", "accept": "application/json"}
 
-    def call(self, method: str, path: str, body: bytes | None = None) -> bytes:
+    def call(self, method: str, path: str, body: bytes | None = None, content_type: str = "") -> bytes:
         """The body of a success; anything else is raised with the server's words."""
+        headers = {**self._headers, "content-type": content_type} if content_type else self._headers
         response = self._pool.urlopen(
-            method, self._prefix + path, body=body, headers=self._headers, timeout=_TIMEOUT, retries=False
+            method, self._prefix + path, body=body, headers=headers, timeout=_TIMEOUT, retries=False
         )
         if response.status >= http.HTTPStatus.MULTIPLE_CHOICES:
             raise Refused(f"{method} {path[:100]}: {response.status} {response.data[:500]!r}")

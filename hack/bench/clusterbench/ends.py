@@ -1,16 +1,21 @@
 """How soon one side ends when the other does: many jobs cancelled at once, then many pods deleted, of many that run.
 
-Before that the daemon is watched while all of them run and nothing changes: what it costs to notice an end soon.
+Before that the daemon is watched while all of them run and nothing changes: what it costs to notice an end soon. At the
+end the daemon is paused and its two calls for each pod whose job was cancelled are made for as many others: how fast
+the servers of this machine can be.
 """
 
 import concurrent.futures
+import contextlib
 import dataclasses
 import json
+import os
 import pathlib
+import signal
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 
-from clusterbench import bare, figures, samples, turns
+from clusterbench import bare, figures, idle_cost, samples, turns
 from clusterbench.contestants import OURS
 from clusterbench.testbed import Bed, until
 
@@ -19,12 +24,14 @@ PREFIX = "ends"
 GOAL_SECONDS = 1.5
 #: What watching may cost slurmctld and the daemon together, as a part of one processor.
 GOAL_SHARE = 0.03
+#: Where the servers need longer than that for the calls alone: at most so many times as long.
+GOAL_RATIO = 1.3
 
 _HANDS = 4
+#: As many calls at once as the daemon makes.
+_WORKERS = 8
 _LOOK_SECONDS = 0.1
 _MOST_SECONDS = 120.0
-#: After a burst: conditions and events are written at their own rates.
-_SETTLE_SECONDS = 20.0
 _LIVING = frozenset({"RUNNING", "PENDING", "SUSPENDED"})
 
 
@@ -87,6 +94,13 @@ class Ends:
     watch: Watch
     cancelled: Burst
     deleted: Burst
+    bare: Burst
+
+    @property
+    def ratio(self) -> float:
+        """The slowest deletions beside those that the servers alone need as long for."""
+        ours, theirs = self.cancelled.latency, self.bare.latency
+        return ours.p99 / theirs.p99 if ours is not None and theirs is not None else 0.0
 
     def document(self) -> dict[str, object]:
         """For programs."""
@@ -94,26 +108,41 @@ class Ends:
 
     def __str__(self) -> str:
         begun = f"{self.running} pods run, {self.bound_per_second:.0f}/s from the first creation to the last binding"
-        return f"{begun}\n{self.watch}\n{self.cancelled}\n{self.deleted}"
+        goal = f"(goal: {GOAL_RATIO}, or {GOAL_SECONDS} s)"
+        ratio = f"deletions of the daemon beside the bare calls, p99: {self.ratio:.2f} {goal}"
+        return f"{begun}\n{self.watch}\n{self.cancelled}\n{self.deleted}\n{self.bare}\n{ratio}"
 
 
 def measure(bed: Bed, running: int, number: int, seconds: float, folder: pathlib.Path) -> Ends:
-    """Run pods, watch them for so many seconds, cancel the jobs of so many, delete as many others."""
+    """Run pods, watch them for so many seconds, cancel the jobs of so many, delete as many others, twice."""
+    if running < 3 * number:
+        raise ValueError(f"--running {running}: at least {3 * number}, three times --ends, have to run")
     with turns.staged(bed, OURS, folder) as stage:
         created = stage.create(running, PREFIX)
         stage.await_bound(running, PREFIX, 60 + running / turns.SLOWEST)
         created.wait()
         rate = running / figures.seconds(created.at, stage.observer.bound_of(PREFIX))
-        time.sleep(_SETTLE_SECONDS)
+        _settle(stage)
         watch = _watch(bed, stage, seconds)
         names = sorted(stage.observer.bound_of(PREFIX))
         # From all over the cluster, as an administrator's choice may be.
-        step = len(names) // (2 * number)
-        cancelled = _cancel(bed, stage, names[:: 2 * step][:number])
-        time.sleep(_SETTLE_SECONDS)
-        deleted = _delete(bed, stage, names[step :: 2 * step][:number])
+        step = len(names) // (3 * number)
+        mine, theirs, others = (names[first * step :: 3 * step][:number] for first in range(3))
+        cancelled = _cancel(bed, stage, mine)
+        _settle(stage)
+        deleted = _delete(bed, stage, theirs)
+        _settle(stage)
+        alone = _end_bare(bed, stage, others)
         stage.clear()
-        return Ends(running=running, bound_per_second=rate, watch=watch, cancelled=cancelled, deleted=deleted)
+        return Ends(
+            running=running, bound_per_second=rate, watch=watch, cancelled=cancelled, deleted=deleted, bare=alone
+        )
+
+
+def _settle(stage: turns.Stage) -> None:
+    """After a burst conditions and events are written at their own rates: until all of them are."""
+    if not idle_cost.settle(stage.running):
+        raise RuntimeError("the daemon does not stop writing conditions and events")
 
 
 def _watch(bed: Bed, stage: turns.Stage, seconds: float) -> Watch:
@@ -157,6 +186,37 @@ def _delete(bed: Bed, stage: turns.Stage, names: Sequence[str]) -> Burst:
         return deleted
 
     return _burst(bed, stage, f"{len(names)} pods deleted, their jobs over", order, over.at)
+
+
+def _end_bare(bed: Bed, stage: turns.Stage, names: Sequence[str]) -> Burst:
+    """The daemon's two calls for each of these pods, made without it."""
+    server = bare.kubernetes(pathlib.Path(bed.env["KUBECONFIG"]), _WORKERS)
+    path, leaving = f"/api/v1/namespaces/{stage.arena.namespace}/pods/", stage.observer.leaving
+    line = {"type": "DisruptionTarget", "status": "True", "reason": "Bench", "message": "Slurm job 1 was cancelled"}
+    condition = json.dumps({"status": {"conditions": [line]}}).encode()
+
+    def end(name: str) -> None:
+        server.call("PATCH", f"{path}{name}/status", condition, "application/strategic-merge-patch+json")
+        server.call("DELETE", path + name)
+
+    def order() -> dict[str, float]:
+        began = time.time()
+        with _paused(stage.running.pid), concurrent.futures.ThreadPoolExecutor(_WORKERS) as pool:
+            list(pool.map(end, names))
+            until(lambda: leaving.keys() >= set(names), _MOST_SECONDS, "pods being deleted", pause=_LOOK_SECONDS)
+        return dict.fromkeys(names, began)
+
+    return _burst(bed, stage, f"{len(names)} pods ended by bare calls, {_WORKERS} at once", order, leaving)
+
+
+@contextlib.contextmanager
+def _paused(pid: int) -> Iterator[None]:
+    """This process does nothing meanwhile."""
+    os.kill(pid, signal.SIGSTOP)
+    try:
+        yield
+    finally:
+        os.kill(pid, signal.SIGCONT)
 
 
 class _Over:

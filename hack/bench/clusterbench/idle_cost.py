@@ -68,7 +68,7 @@ def measure(bed: Bed, workloads: int, seconds: float, folder: pathlib.Path) -> Q
     with turns.staged(bed, contestant, folder) as stage:
         begin = time.monotonic()
         stage.create(workloads, "waiting", PARTITION).wait()
-        settled = _settle(stage.running)
+        settled = settle(stage.running)
         settled_seconds = time.monotonic() - begin
         before, meter = stage.running.calls(), bed.meter({contestant.name: stage.running.pid})
         watched = _pass(seconds)
@@ -86,7 +86,7 @@ def measure(bed: Bed, workloads: int, seconds: float, folder: pathlib.Path) -> Q
         return quiet
 
 
-def _settle(running: contestants.Running) -> bool:
+def settle(running: contestants.Running) -> bool:
     """Until everything is said that has to be said once; False when that does not end."""
     begin = time.monotonic()
     silent, before = 0, _written(running)
