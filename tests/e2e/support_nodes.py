@@ -6,7 +6,7 @@ import datetime as dt
 import random
 import secrets
 import time
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 
 import yaml
 
@@ -266,11 +266,23 @@ class NodeObserver:
             *(
                 line
                 for name, nodes in claims.items()
-                if len(nodes) == 1
+                if len(nodes) == 1 and not _held(nodes[0]["metadata"]["name"], name, claims.keys(), found)
                 for line in _differences(name, nodes[0], found)
             ),
             *(f"{name} is in Slurm, and no node asks for it" for name in found.keys() - claims.keys()),
         ]
+
+
+def _held(node: str, wanted: str, claimed: Collection[str], found: Mapping[str, Json]) -> bool:
+    """Its former node of Slurm, whose name another node has taken, is an administrator's to give back."""
+    return any(
+        (name == node or f'"node":"{node}"' in there["comment"])
+        and name != wanted
+        and name in claimed
+        and "DRAIN" in there["state"]
+        and not there["reason"].startswith("slurm-bridge(")
+        for name, there in found.items()
+    )
 
 
 def _differences(name: str, node: Json, found: Mapping[str, Json]) -> Iterable[str]:

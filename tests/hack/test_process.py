@@ -114,4 +114,7 @@ def test_silence_is_bounded(places: process.Places) -> None:
 
 def test_servers_see_no_proxy_and_no_secret() -> None:
     """The environment of a server is what it needs and nothing else."""
-    assert process.server_environment({"PATH": "/bin", "HTTPS_PROXY": "x", "TOKEN": "x"}) == {"PATH": "/bin", "GOGC": "400"}
+    assert process.server_environment({"PATH": "/bin", "HTTPS_PROXY": "x", "TOKEN": "x"}) == {
+        "PATH": "/bin",
+        "GOGC": "400",
+    }

@@ -239,7 +239,7 @@ class NodeAdmins:
         for node in asked:
             claims.setdefault(node.slurm_name, []).append(node.metadata.name)
         for node in asked:
-            self._agrees(node, alone=len(claims[node.slurm_name]) == 1)
+            self._agrees(node, alone=len(claims[node.slurm_name]) == 1, held=self._held(node, claims))
         wanted = {node.slurm_name for node in asked if node.metadata.labels.get(names.LABEL_EXTERNAL_NODE) == "true"}
         left = {name for name in self._dynamic() if name not in wanted and not self._kept(name, claims.get(name, []))}
         if left:
@@ -250,13 +250,26 @@ class NodeAdmins:
         record = marks.read(self.world.node(name).comment)
         return len(claimants) > 1 and (record is None or (record.node or name) in claimants)
 
-    def _agrees(self, node: Node, *, alone: bool) -> None:
+    def _held(self, node: Node, claims: dict[str, list[str]]) -> bool:
+        """Its former node of Slurm, whose name another node has taken, is an administrator's to give back."""
+        return any(
+            other.comment
+            and (record := marks.read(other.comment)) is not None
+            and (record.node or name) == node.metadata.name
+            and name != node.slurm_name
+            and name in claims
+            and (other.drain or other.down)
+            and not other.reason.startswith(PREFIX)
+            for name, other in self.world.slurm.world.nodes.items()
+        )
+
+    def _agrees(self, node: Node, *, alone: bool, held: bool) -> None:
         found, name, labels = self.world.node(node.slurm_name), node.slurm_name, node.metadata.labels
         wrong = "nowhere" in str(node.metadata.annotations)
         registered = labels.get(names.LABEL_EXTERNAL_NODE) == "true"
         if not alone or name == "ALL" or (wrong and found is None):
             return
-        if registered and found is None:
+        if registered and found is None and not held:
             raise Broken(f"{name} is registered and is not in Slurm")
         if found is not None and (registered or names.LABEL_SLURM_NODE_NAME in labels):
             self._in_step(node, found, wrong=wrong)

@@ -352,7 +352,7 @@ class NodeController:
 
 
 def _leaves(one: NodePair) -> bool:
-    return one.record is not None and one.registering and (one.asked is None or one.deserted)
+    return one.record is not None and one.registering and one.asked is None
 
 
 def _doubted(step: Step) -> bool:

@@ -4,7 +4,7 @@ The first row that applies decides. *Out* is a node that takes no jobs (drained,
 this bridge, *record* a node that this bridge has added.
 
     Kubernetes                  Slurm                                       action
-    any claim the name          added by us for a node that does not claim  as for a node that is gone, below
+    several claim the name      added by us for a node that does not claim  as for a node that is gone, below
                                   it any more
     several claim the name      any other                                   TELL
     registered                  cannot be read                              WAIT
@@ -17,10 +17,11 @@ this bridge, *record* a node that this bridge has added.
     not registered, or gone     record, not out                             DRAIN (leaving)
     not registered, or gone     record, out, no jobs                        DELETE
     not registered, or gone     record, out, jobs                           WAIT
-    other resources             record, out for a reason that is not ours   WAIT
-    other resources             record, not out                             DRAIN (changing)
-    other resources             record, drained for our reason, no jobs     DELETE; CREATE follows
-    other resources             record, drained for our reason, jobs        WAIT
+    other resources, or was     record, out for a reason that is not ours   WAIT
+      added for another node
+    likewise                    record, not out                             DRAIN (changing)
+    likewise                    record, drained for our reason, no jobs     DELETE; CREATE follows
+    likewise                    record, drained for our reason, jobs        WAIT
     bridged, cordoned           not out                                     DRAIN (cordoned)
     cordoned                    any other                                   NOTHING, or the last rows
     not cordoned                drained for our reason                      UNDRAIN
@@ -87,7 +88,7 @@ def decide(facts: NodePair, reasons: DrainReasons) -> NodeAction:
 def _departure(facts: NodePair, reasons: DrainReasons) -> NodeAction | None:
     if facts.record is None or facts.slurm is None or not facts.registering:
         return None
-    if facts.asked is None or facts.deserted:
+    if facts.asked is None:
         return _removal(facts.slurm, reasons.leaving)
     if not facts.changed:
         return None

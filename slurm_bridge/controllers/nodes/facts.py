@@ -54,11 +54,11 @@ class NodePair:
 
     @property
     def changed(self) -> bool:
-        """Slurm can only be told by adding the node anew."""
-        return (
-            self.record is not None
-            and isinstance(self.asked, DesiredNode)
-            and marks.digest(self.asked.shape) != self.record.shape
+        """Slurm can only be told by adding the node anew: it is another machine, or has other resources."""
+        if self.record is None or self.asked is None:
+            return False
+        return self.deserted or (
+            isinstance(self.asked, DesiredNode) and marks.digest(self.asked.shape) != self.record.shape
         )
 
     @property

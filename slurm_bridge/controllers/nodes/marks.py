@@ -55,7 +55,7 @@ class DrainReasons:
 
     @property
     def changing(self) -> str:
-        return f"{self.prefix}added again with other resources when it is idle"
+        return f"{self.prefix}added again as Kubernetes has it now, when it is idle"
 
     def ours(self, reason: str) -> bool:
         """This bridge gave it."""

@@ -10,7 +10,7 @@ import pytest
 from slurm_bridge.controllers.nodes import departures
 from slurm_bridge.model import names
 from slurm_bridge.sim import faults, wire
-from slurm_bridge.sim.slurm import state
+from slurm_bridge.sim.slurm import node_updates, state
 from tests.component.nodes.node_world import EXTERNAL, PREFIX, NodeWorld
 
 PARTITIONS, TOPOLOGY = names.ANNOTATION_EXTERNAL_PARTITIONS, names.ANNOTATION_NODE_TOPOLOGY
@@ -70,7 +70,7 @@ def test_t46_other_resources_are_drained_deleted_and_added_once(world: NodeWorld
     job_id = world.occupy("w1")
     world.resize("w1", cpu="16")
     world.settle(60)
-    assert world.drained("w1") == f"{PREFIX}added again with other resources when it is idle"
+    assert world.drained("w1") == f"{PREFIX}added again as Kubernetes has it now, when it is idle"
     assert world.node("w1").cpus == 8
     world.slurm.control.end(job_id)
     world.settle()
@@ -218,7 +218,8 @@ def test_a_name_that_another_node_takes_belongs_to_that_node_only_when_the_forme
     world.annotate("w2", names.ANNOTATION_NODE_TOPOLOGY, wrong)
     world.label("w1", names.LABEL_SLURM_NODE_NAME, "rack7-n1")
     world.settle(60)
-    assert world.drained("w1") == f"{PREFIX}no longer registered in Kubernetes"
+    assert world.drained("w1") == f"{PREFIX}added again as Kubernetes has it now, when it is idle"
+    assert world.node("rack7-n1") is None
     world.slurm.control.end(job_id)
     world.settle(60)
     assert '"node":"w1"' in world.node("rack7-n1").comment
@@ -227,6 +228,20 @@ def test_a_name_that_another_node_takes_belongs_to_that_node_only_when_the_forme
     else:
         assert world.node("w1") is None
         assert world.told() == [("w2", "SlurmRefused")]
+
+
+def test_a_drain_of_an_administrator_is_not_ended_by_a_node_that_takes_the_name(world: NodeWorld) -> None:
+    """Neither by adding the node anew: both wait for the administrator."""
+    registered(world, "w1")
+    node_updates.change(world.slurm.world, "w1", ["DRAIN"], "disk")
+    world.add("w2", labels={**EXTERNAL, names.LABEL_SLURM_NODE_NAME: "w1"})
+    world.label("w1", names.LABEL_SLURM_NODE_NAME, "rack7-n1")
+    world.settle(60)
+    assert (world.drained("w1"), world.node("rack7-n1")) == ("disk", None)
+    world.slurm.control.resume("w1")
+    world.settle(60)
+    assert '"node":"w1"' in world.node("rack7-n1").comment
+    assert '"node":"w2"' in world.node("w1").comment
 
 
 @pytest.mark.parametrize("name", ["ALL", "default", "a,b", "x" * 64, "n[1-3]"])
