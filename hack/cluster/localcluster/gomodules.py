@@ -20,6 +20,8 @@ from localcluster.part import PartError
 SOURCES = PROJECT / "hack" / "cluster" / "go"
 _KUBERNETES = "1.36.3"
 _VERSION = "k8s.io/component-base/version"
+# Without it a server calls itself v0.0.0, and clients guess wrong about what it can do.
+_STAMP = f" -X {_VERSION}.gitVersion=v{_KUBERNETES} -X {_VERSION}.gitMajor=1 -X {_VERSION}.gitMinor=36"
 _MINUTES = 60 * 60.0
 
 
@@ -44,8 +46,7 @@ MODULES = (
             # kubectl is for people and tests; kube-scheduler is not started: it is there to be compared with
             for name in ("kube-apiserver", "kube-controller-manager", "kubectl", "kube-scheduler")
         ),
-        # without it the server calls itself v0.0.0 and clients guess wrong about what it can do
-        link=f" -X {_VERSION}.gitVersion=v{_KUBERNETES} -X {_VERSION}.gitMajor=1 -X {_VERSION}.gitMinor=36",
+        link=_STAMP,
     ),
     Module(folder="kwok", binaries=(("kwok", "sigs.k8s.io/kwok/cmd/kwok"),)),
     Module(
@@ -72,6 +73,31 @@ MODULES = (
         ),
     ),
 )
+
+
+#: What real nodes need beside the container engine's runc.
+REAL = (
+    Module(
+        folder="cni",
+        binaries=tuple(
+            (name, f"github.com/containernetworking/plugins/plugins/{kind}/{name}")
+            for kind, name in (("main", "ptp"), ("main", "loopback"), ("ipam", "host-local"))
+        ),
+    ),
+    Module(
+        folder="containerd",
+        binaries=tuple(
+            (name, f"github.com/containerd/containerd/v2/cmd/{name}")
+            for name in ("containerd", "containerd-shim-runc-v2", "ctr")
+        ),
+    ),
+    Module(folder="kubelet", binaries=(("kubelet", "k8s.io/kubernetes/cmd/kubelet"),), link=_STAMP),
+)
+
+
+def modules(config: Config) -> tuple[Module, ...]:
+    """Those of a cluster like this one."""
+    return (*MODULES, *REAL) if config.real_nodes else MODULES
 
 
 def binary(config: Config, name: str) -> pathlib.Path:
@@ -119,9 +145,11 @@ class Product:
         self.stamp.write_text(self.digest + "\n")
 
 
-def products(config: Config, modules: Iterable[Module] = MODULES) -> list[Product]:
-    """Everything that is made of these modules, in their order."""
-    return [product for module in modules for product in (*_binaries(config, module), *_manifests(config, module))]
+def products(config: Config) -> list[Product]:
+    """Everything that is made of the modules, in their order."""
+    return [
+        product for module in modules(config) for product in (*_binaries(config, module), *_manifests(config, module))
+    ]
 
 
 def _binaries(config: Config, module: Module) -> Iterable[Product]:
