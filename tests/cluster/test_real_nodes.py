@@ -30,7 +30,7 @@ def pod(name: str, node: str, script: str) -> dict[str, Any]:
         "command": ["sh", "-c", script],
         "resources": {"limits": {"memory": "32Mi"}},
     }
-    spec = {"nodeName": node, "restartPolicy": "Never", "dnsPolicy": "Default", "containers": [container]}
+    spec = {"nodeName": node, "restartPolicy": "Never", "containers": [container]}
     grace = {"terminationGracePeriodSeconds": 1, "automountServiceAccountToken": False}
     return {"apiVersion": "v1", "kind": "Pod", "metadata": {"name": name}, "spec": {**spec, **grace}}
 
@@ -100,6 +100,19 @@ def test_pods_of_two_nodes_reach_each_other(cluster: Cluster) -> None:
     assert cluster.do("kubectl", "logs", "client") == "served\n"
 
 
+def test_members_of_a_headless_service_have_names(cluster: Cluster) -> None:
+    """HOSTNAME.SERVICE is the pod's address, as MPI and torch expect it."""
+    spec = {"clusterIP": "None", "publishNotReadyAddresses": True, "selector": {"app": "peer"}}
+    create(cluster, {"apiVersion": "v1", "kind": "Service", "metadata": {"name": "peers"}, "spec": spec})
+    server = pod("named", "real1", "echo found | nc -l -p 9000")
+    server["metadata"]["labels"] = {"app": "peer"}
+    server["spec"] |= {"hostname": "first", "subdomain": "peers"}
+    create(cluster, server)
+    create(cluster, pod("asks", "real2", "until nc first.peers 9000; do sleep 0.2; done"))
+    assert ended(cluster, "asks")["exitCode"] == 0
+    assert "found\n" in cluster.do("kubectl", "logs", "asks")
+
+
 def test_native_jobs_run_beside_pods(cluster: Cluster) -> None:
     """A job of Slurm gets its GPUs by their index, and its output is where it asked for."""
     words = ("--partition=hybrid", "--nodelist=real1", "--gres=gpu:2", "--output=/cluster/log/%j.out", "--wait")
@@ -140,8 +153,9 @@ def test_up_repairs(cluster: Cluster, part: str) -> None:
 
 def test_one_is_taken_away(cluster: Cluster) -> None:
     """Neither side knows it any more; the other one runs on."""
-    before = running(cluster, "stays", "real1")
+    before, pids = running(cluster, "stays", "real1"), cluster.pids()
     cluster.up(REAL_NODES="1")
+    assert cluster.pids()["real1-machine"] == pids["real1-machine"]
     assert states(cluster) == {"real1": "idle"}
     wait.until(lambda: len(cluster.objects("nodes")) == 9, "end of the second node")
     assert (status(cluster, "stays")["phase"], container(cluster, "stays")) == ("Running", before)

@@ -108,6 +108,7 @@ def test_clusters_have_addresses_of_their_own() -> None:
     assert len(set(pods)) == hosts.MOST_REAL_NODES
     last = ipaddress.ip_address(real_network.address(config(), hosts.MOST_REAL_NODES))
     assert not [subnet for subnet in pods if last in ipaddress.ip_network(subnet)]
+    assert ipaddress.ip_address(real_network.dns(config())) > last
 
 
 def test_pods_are_wired_by_the_plugins_that_were_built() -> None:
@@ -122,7 +123,7 @@ def test_pods_are_wired_by_the_plugins_that_were_built() -> None:
 def test_a_node_starts_after_what_it_talks_to() -> None:
     """Both servers are in the stage before; the parts of one node follow each other."""
     names = [[[part.name for part in chain] for chain in stage] for stage in parts.stages(config())]
-    assert names[1] == [["real-images", "real-rights", "real-network"]]
+    assert names[1] == [["real-images", "real-rights", "real-network", "real-dns"]]
     assert names[2] == [
         [f"{node}-machine", f"{node}-containerd", f"{node}-images", f"{node}-kubelet", f"slurmd-{node}"]
         for node in ("real1", "real2")

@@ -6,7 +6,8 @@ tls.crt, tls.key          the same two under the names that controllers look for
 requestheader-ca.crt      aggregating clients wait for ever when the API server has none; its key is never kept
 service-account.key       signs service account tokens
 tokens.csv                one bearer token per client, as the API server reads them
-kubelet-*.crt, *.key      what kubelets show the API server, and the API server shows them (only with real nodes)
+kubelet-*.crt, dns.crt    what kubelets and their name server show the API server, and what it shows to kubelets, with
+                          a key each (only with real nodes)
 """
 
 import dataclasses
@@ -21,6 +22,8 @@ from localcluster.part import PartError
 #: Every client with a static token. All are administrators: what is under test is the daemon, which has its own
 #: service account and no entry here.
 CLIENTS = ("admin", "controller-manager", "kwok", "jobset", "lws")
+#: The certificate of the pods' name server.
+DNS = "dns"
 #: What the API server shows to kubelets.
 KUBELET_CLIENT = "kubelet-client"
 _DAYS = "3650"
@@ -91,7 +94,8 @@ def identities(config: Config) -> tuple[Identity, ...]:
     names = [host.kube_name for host in hosts.real_nodes(config)]
     kubelets = [Identity(name=kubelet(name), user=f"system:node:{name}", group="system:nodes") for name in names]
     client = Identity(name=KUBELET_CLIENT, user="local-cluster:apiserver", group="system:masters")
-    return (client, *kubelets) if kubelets else ()
+    dns = Identity(name=DNS, user="local-cluster:dns", group="system:masters")
+    return (client, dns, *kubelets) if kubelets else ()
 
 
 def kubelet(node: str) -> str:

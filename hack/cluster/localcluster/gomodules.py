@@ -27,7 +27,10 @@ _MINUTES = 60 * 60.0
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
 class Module:
-    """A folder with go.mod, and what is made of it: binary name -> package, and files of one of its requirements."""
+    """A folder with go.mod, and what is made of it: binary name -> package, and files of one of its requirements.
+
+    A module that only collects commands of others names them in tools.go; the package of a command of its own is `.`.
+    """
 
     folder: str
     binaries: tuple[tuple[str, str], ...] = ()
@@ -91,6 +94,7 @@ REAL = (
             for name in ("containerd", "containerd-shim-runc-v2", "ctr")
         ),
     ),
+    Module(folder="coredns", binaries=(("coredns", "."),)),
     Module(folder="kubelet", binaries=(("kubelet", "k8s.io/kubernetes/cmd/kubelet"),), link=_STAMP),
 )
 
@@ -175,7 +179,8 @@ def _manifests(config: Config, module: Module) -> Iterable[Product]:
 
 
 def _sources(module: Module) -> str:
-    return "\n".join((SOURCES / module.folder / name).read_text() for name in ("go.mod", "go.sum", "tools.go"))
+    folder = SOURCES / module.folder
+    return "\n".join(file.read_text() for file in (folder / "go.mod", folder / "go.sum", *sorted(folder.glob("*.go"))))
 
 
 def _build(module: Module, command: tuple[str, ...], fresh: pathlib.Path) -> None:

@@ -14,6 +14,7 @@ from localcluster import (
     manifests,
     nodes,
     probe,
+    real_dns,
     real_network,
     real_runtime,
     server,
@@ -129,8 +130,9 @@ def configuration(config: Config, machine: Machine) -> dict[str, Any]:
         "localStorageCapacityIsolation": False,
         "imageGCHighThresholdPercent": 100,
         "makeIPTablesUtilChains": False,
-        # Nothing resolves names for pods; what this names, if anything, is what their resolver is told.
-        "resolvConf": "",
+        "clusterDNS": [real_network.dns(config)],
+        "clusterDomain": real_dns.DOMAIN,
+        "resolvConf": "",  # pods that want the resolver of their node have none: it is the machine's
         "podLogsDir": "/var/log/pods",
         "maxPods": 25,
         "oomScoreAdj": 0,

@@ -4,6 +4,7 @@
 
     .1              the namespace's end of the cable
     .2, .3, …       the nodes, on the machine's end: their kubelets listen there
+    .30             the name server of the pods, on the machine's end, too
     .32, .64, …     from there on, 32 addresses each for the pods of the nodes
 
 The namespace lives as long as a process in it, and the cable with its addresses and routes as long as the namespace.
@@ -14,7 +15,7 @@ import pathlib
 import signal
 import subprocess
 
-from localcluster import cgroups, packages, process, slurm_files, wait
+from localcluster import cgroups, hosts, packages, process, slurm_files, wait
 from localcluster.config import PROJECT, Config
 from localcluster.part import PartError, Row
 
@@ -39,6 +40,11 @@ def gateway(config: Config) -> str:
 def address(config: Config, number: int) -> str:
     """Of a node; they count from 1."""
     return str(block(config)[1 + number])
+
+
+def dns(config: Config) -> str:
+    """Of the name server of the pods."""
+    return str(block(config)[_PER_NODE - 2])
 
 
 def pods(config: Config, number: int) -> str:
@@ -110,7 +116,12 @@ def namespace(config: Config) -> str:
 
 
 def _fingerprint(config: Config) -> str:
-    return f"{block(config)} {config.real_nodes} {(SCRIPTS / 'network').read_text()}"
+    return f"{_own(config)} {(SCRIPTS / 'network').read_text()}"
+
+
+def _own(config: Config) -> list[str]:
+    """The addresses of the machine's end: of all nodes there may be, so that none is rebooted when another comes."""
+    return [dns(config), *(address(config, number) for number in range(1, hosts.MOST_REAL_NODES + 1))]
 
 
 def _routing(config: Config) -> str:
@@ -124,10 +135,9 @@ def _routing(config: Config) -> str:
 def _cable(config: Config) -> list[tuple[str, ...]]:
     name, inside = link(config), f"--net={namespace(config)}"
     pid = pathlib.PurePath(namespace(config)).parts[2]
-    own = [address(config, number) for number in range(1, config.real_nodes + 1)]
     return [
         ("ip", "link", "add", name, "type", "veth", "peer", "name", _UPLINK, "netns", pid),
-        *(("ip", "address", "add", f"{one}/27", "dev", name) for one in own),
+        *(("ip", "address", "add", f"{one}/27", "dev", name) for one in _own(config)),
         ("ip", "link", "set", name, "up"),
         ("nsenter", inside, "ip", "address", "add", f"{gateway(config)}/27", "dev", _UPLINK),
         ("nsenter", inside, "ip", "link", "set", _UPLINK, "up"),
