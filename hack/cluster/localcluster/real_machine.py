@@ -54,7 +54,9 @@ class Machine:
         return f"{self._host(config).cpus} CPUs, {self._host(config).memory_mib} MiB"
 
     def start(self, config: Config) -> None:
-        """From whatever a killed one left: its processes go first."""
+        """From whatever a killed one left: its processes go first. One that runs as configured is not rebooted."""
+        if self.state(config) is not None:
+            return
         self._halt(config)
         self.folder(config).mkdir(parents=True, exist_ok=True)
         cgroups.make(self._system(config))

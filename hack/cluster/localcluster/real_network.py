@@ -83,6 +83,8 @@ class Network:
         return str(block(config))
 
     def start(self, config: Config) -> None:
+        if self.state(config) is not None:
+            return
         packages.require(packages.IP)
         self.stop(config)
         _require_free(config)
