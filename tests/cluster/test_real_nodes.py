@@ -2,7 +2,7 @@
 
 import json
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import pytest
@@ -22,7 +22,7 @@ SIZE = {"NODES": "8"}
 
 
 def pod(name: str, node: str, script: str) -> dict[str, Any]:
-    """Bound by hand, and running a script of busybox."""
+    """Running a script of busybox; bound already, if a node is named."""
     container = {
         "name": "c",
         "image": "localhost/busybox:1",
@@ -30,7 +30,7 @@ def pod(name: str, node: str, script: str) -> dict[str, Any]:
         "command": ["sh", "-c", script],
         "resources": {"limits": {"memory": "32Mi"}},
     }
-    spec = {"nodeName": node, "restartPolicy": "Never", "containers": [container]}
+    spec = {**({"nodeName": node} if node else {}), "restartPolicy": "Never", "containers": [container]}
     grace = {"terminationGracePeriodSeconds": 1, "automountServiceAccountToken": False}
     return {"apiVersion": "v1", "kind": "Pod", "metadata": {"name": name}, "spec": {**spec, **grace}}
 
@@ -121,7 +121,73 @@ def test_native_jobs_run_beside_pods(cluster: Cluster) -> None:
     assert file.read_text() == "real1 0,1\n"
 
 
-@pytest.mark.parametrize("part", ["kubelet", "containerd"])
+def give(cluster: Cluster, name: str, *devices: int, script: str = "env | grep GPU_DEVICE | sort") -> None:
+    """A pod with a claim that has these GPUs of the first node: allocated and reserved first, then bound."""
+    exactly = {"deviceClassName": "gpu.local-cluster", "allocationMode": "ExactCount", "count": len(devices)}
+    spec = {"devices": {"requests": [{"name": "gpus", "exactly": exactly}]}}
+    head = {"apiVersion": "resource.k8s.io/v1", "kind": "ResourceClaim", "metadata": {"name": name}}
+    create(cluster, {**head, "spec": spec})
+    shown = pod(name, "", script)
+    shown["spec"] |= {"schedulerName": "by-hand", "resourceClaims": [{"name": "gpus", "resourceClaimName": name}]}
+    shown["spec"]["containers"][0]["resources"]["claims"] = [{"name": "gpus"}]
+    create(cluster, shown)
+    patch = json.dumps({"status": allocated(name, uid(cluster, name), devices)})
+    cluster.do("kubectl", "patch", "resourceclaim", name, "--subresource=status", "--type=merge", f"--patch={patch}")
+    bind(cluster, name)
+
+
+def allocated(name: str, holder: str, devices: Sequence[int]) -> dict[str, Any]:
+    """The status of a claim whose devices are chosen, for one pod."""
+    given = [{"request": "gpus", "driver": "gpu.local-cluster", "pool": "real1", "device": f"gpu-{n}"} for n in devices]
+    fields = [{"key": "metadata.name", "operator": "In", "values": ["real1"]}]
+    allocation = {"devices": {"results": given}, "nodeSelector": {"nodeSelectorTerms": [{"matchFields": fields}]}}
+    return {"allocation": allocation, "reservedFor": [{"resource": "pods", "name": name, "uid": holder}]}
+
+
+def uid(cluster: Cluster, name: str) -> str:
+    """Of the pod."""
+    return cluster.do("kubectl", "get", "pod", name, "--output=jsonpath={.metadata.uid}")
+
+
+def bind(cluster: Cluster, name: str) -> None:
+    """What a scheduler does last."""
+    target = {"apiVersion": "v1", "kind": "Node", "name": "real1"}
+    body = json.dumps({"apiVersion": "v1", "kind": "Binding", "metadata": {"name": name}, "target": target})
+    path = f"/api/v1/namespaces/default/pods/{name}/binding"
+    cluster.do("kubectl", "create", f"--raw={path}", "--filename=-", text=body)
+
+
+def test_devices_are_published_with_the_indices_of_slurm(cluster: Cluster) -> None:
+    """Four on each node; an index is that of the device file in gres.conf."""
+    slices = [one["spec"] for one in cluster.objects("resourceslices")]
+    assert {one["nodeName"]: [device["name"] for device in one["devices"]] for one in slices} == {
+        node: ["gpu-0", "gpu-1", "gpu-2", "gpu-3"] for node in ("real1", "real2")
+    }
+    attributes = [device["attributes"] for device in slices[0]["devices"]]
+    assert [(one["index"]["int"], one["numa"]["int"]) for one in attributes] == [(0, 0), (1, 0), (2, 1), (3, 1)]
+
+
+def test_a_container_has_the_devices_of_its_claim(cluster: Cluster) -> None:
+    """Whoever writes the allocation into the claim has chosen them; and they are free again afterwards."""
+    for name in ("first", "second"):
+        give(cluster, name, 1, 3)
+        assert ended(cluster, name)["exitCode"] == 0
+        assert cluster.do("kubectl", "logs", name) == "GPU_DEVICE_1=GPU-real1-1\nGPU_DEVICE_3=GPU-real1-3\n"
+        cluster.do("kubectl", "delete", "pod", name)
+
+
+def test_no_device_is_given_twice(cluster: Cluster) -> None:
+    """The driver refuses what another claim holds, so that the second pod does not start."""
+    give(cluster, "holds", 0, script="sleep infinity")
+    wait.until(lambda: status(cluster, "holds")["phase"] == "Running", "holder")
+    give(cluster, "wants", 0)
+    said = ("get", "events", "--field-selector=involvedObject.name=wants", "--output=custom-columns=:message")
+    wait.until(lambda: "gpu-0 is prepared for claim" in cluster.do("kubectl", *said), "refusal")
+    cluster.do("kubectl", "delete", "pod", "holds")
+    assert ended(cluster, "wants")["exitCode"] == 0
+
+
+@pytest.mark.parametrize("part", ["kubelet", "containerd", "dra"])
 def test_pods_outlive_their_servers(cluster: Cluster, part: str) -> None:
     """After a kill -9 it is started again, and the process in the pod is the same."""
     before = running(cluster, part, "real1")

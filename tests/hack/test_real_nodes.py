@@ -123,9 +123,9 @@ def test_pods_are_wired_by_the_plugins_that_were_built() -> None:
 def test_a_node_starts_after_what_it_talks_to() -> None:
     """Both servers are in the stage before; the parts of one node follow each other."""
     names = [[[part.name for part in chain] for chain in stage] for stage in parts.stages(config())]
-    assert names[1] == [["real-images", "real-rights", "real-network", "real-dns"]]
+    assert names[1] == [["real-images", "real-objects", "real-network", "real-dns"]]
     assert names[2] == [
-        [f"{node}-machine", f"{node}-containerd", f"{node}-images", f"{node}-kubelet", f"slurmd-{node}"]
+        [f"{node}-machine", f"{node}-containerd", f"{node}-images", f"{node}-kubelet", f"{node}-dra", f"slurmd-{node}"]
         for node in ("real1", "real2")
     ]
 

@@ -6,8 +6,8 @@ tls.crt, tls.key          the same two under the names that controllers look for
 requestheader-ca.crt      aggregating clients wait for ever when the API server has none; its key is never kept
 service-account.key       signs service account tokens
 tokens.csv                one bearer token per client, as the API server reads them
-kubelet-*.crt, dns.crt    what kubelets and their name server show the API server, and what it shows to kubelets, with
-                          a key each (only with real nodes)
+kubelet-*.crt, …          of kubelets, of what runs beside them, and of the API server when it asks kubelets; a key each
+                          (only with real nodes)
 """
 
 import dataclasses
@@ -24,6 +24,8 @@ from localcluster.part import PartError
 CLIENTS = ("admin", "controller-manager", "kwok", "jobset", "lws")
 #: The certificate of the pods' name server.
 DNS = "dns"
+#: That of the drivers of devices.
+DRA = "dra"
 #: What the API server shows to kubelets.
 KUBELET_CLIENT = "kubelet-client"
 _DAYS = "3650"
@@ -94,8 +96,8 @@ def identities(config: Config) -> tuple[Identity, ...]:
     names = [host.kube_name for host in hosts.real_nodes(config)]
     kubelets = [Identity(name=kubelet(name), user=f"system:node:{name}", group="system:nodes") for name in names]
     client = Identity(name=KUBELET_CLIENT, user="local-cluster:apiserver", group="system:masters")
-    dns = Identity(name=DNS, user="local-cluster:dns", group="system:masters")
-    return (client, dns, *kubelets) if kubelets else ()
+    servers = [Identity(name=name, user=f"local-cluster:{name}", group="system:masters") for name in (DNS, DRA)]
+    return (client, *servers, *kubelets) if kubelets else ()
 
 
 def kubelet(node: str) -> str:

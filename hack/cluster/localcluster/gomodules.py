@@ -95,6 +95,7 @@ REAL = (
         ),
     ),
     Module(folder="coredns", binaries=(("coredns", "."),)),
+    Module(folder="dra", binaries=(("dra", "."),)),
     Module(folder="kubelet", binaries=(("kubelet", "k8s.io/kubernetes/cmd/kubelet"),), link=_STAMP),
 )
 

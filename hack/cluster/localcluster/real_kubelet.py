@@ -23,31 +23,39 @@ from localcluster.config import Config
 from localcluster.part import PartError
 from localcluster.real_machine import Machine
 
-MANIFEST = real_network.SCRIPTS / "rbac.yaml"
+MANIFESTS = tuple(real_network.SCRIPTS / name for name in ("rbac.yaml", "deviceclass.yaml"))
 _HEALTH_PORT = 10248
-_BINDING = "/apis/rbac.authorization.k8s.io/v1/clusterrolebindings/local-cluster-kubelets"
 #: A full disk of the machine, or little memory on it, is no reason to evict pods here.
 _NO_EVICTION = ("memory.available", "nodefs.available", "nodefs.inodesFree", "imagefs.available", "imagefs.inodesFree")
 
 
-class Rights:
-    """Kubelets may do what the role made for them says."""
+class Objects:
+    """Kubelets may do what the role made for them says; and there is a class for the devices of their nodes."""
 
-    name = "real-rights"
+    name = "real-objects"
 
     def state(self, config: Config) -> str | None:
-        present = api.Client(config).find(_BINDING)
-        return "system:nodes" if present and applied.is_current(config, self.name, MANIFEST.read_text()) else None
+        client = api.Client(config)
+        present = all(client.find(document.path) for document in _documents())
+        return f"{len(_documents())} applied" if present and applied.is_current(config, self.name, _text()) else None
 
     def start(self, config: Config) -> None:
         client = api.Client(config)
-        for document in manifests.from_file(MANIFEST):
+        for document in _documents():
             client.apply(document)
-        applied.remember(config, self.name, MANIFEST.read_text())
+        applied.remember(config, self.name, _text())
 
     def stop(self, config: Config) -> None:
         """They live in etcd and go with it."""
         applied.forget(config, self.name)
+
+
+def _documents() -> list[manifests.Document]:
+    return [document for file in MANIFESTS for document in manifests.from_file(file)]
+
+
+def _text() -> str:
+    return "".join(file.read_text() for file in MANIFESTS)
 
 
 def kubelet(machine: Machine) -> server.Server:
@@ -137,6 +145,8 @@ def configuration(config: Config, machine: Machine) -> dict[str, Any]:
         "maxPods": 25,
         "oomScoreAdj": 0,
         "nodeStatusUpdateFrequency": "5s",
+        # A pod whose devices could not be prepared is tried again after that; tests wait for it.
+        "syncFrequency": "10s",
         "registerNode": True,
         "rotateCertificates": False,
     }

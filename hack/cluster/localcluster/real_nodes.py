@@ -3,13 +3,13 @@
 They are few and come after everything else: a kubelet registers with the API server, a slurmd with slurmctld.
 """
 
-from localcluster import hosts, real_dns, real_images, real_kubelet, real_network, real_runtime, real_slurmd
+from localcluster import hosts, real_dns, real_dra, real_images, real_kubelet, real_network, real_runtime, real_slurmd
 from localcluster.config import Config
 from localcluster.part import Part
 from localcluster.real_machine import Machine
 
 #: What all of them need.
-COMMON: tuple[Part, ...] = (real_images.Images(), real_kubelet.Rights(), real_network.Network(), real_dns.DNS)
+COMMON: tuple[Part, ...] = (real_images.Images(), real_kubelet.Objects(), real_network.Network(), real_dns.DNS)
 
 
 def of_node(number: int) -> tuple[Part, ...]:
@@ -20,6 +20,7 @@ def of_node(number: int) -> tuple[Part, ...]:
         real_runtime.containerd(machine),
         real_images.Imported(machine=machine),
         real_kubelet.kubelet(machine),
+        real_dra.driver(machine),
         real_slurmd.slurmd(machine.node, number),
     )
 
