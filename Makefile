@@ -102,7 +102,7 @@ check: $(READY) ## format, lint, types, words, layers, and whether the generated
 	@$(BIN)/lint-imports --no-cache --no-logo
 	@$(BIN)/python hack/docs.py --check
 
-cluster-up: ## real Slurm and Kubernetes on loopback (NODES=, CPUS=, GPUS=, ACCOUNTING=1)
+cluster-up: ## real Slurm and Kubernetes on loopback (NODES=, CPUS=, GPUS=, ACCOUNTING=1, REAL_NODES=2)
 	@echo "make cluster-up: Slurm 26.05 in a container and Kubernetes 1.36 on loopback"
 	@hack/cluster/up
 

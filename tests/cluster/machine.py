@@ -38,6 +38,7 @@ class Traces:
     kept_by_engines: frozenset[str] = frozenset()
     mounts: frozenset[str] = frozenset()
     files: frozenset[str] = frozenset()
+    kernel: frozenset[str] = frozenset()
 
 
 def traces(mark: str, port_base: int, prefix: str, *, except_below: Sequence[pathlib.Path]) -> Traces:
@@ -48,7 +49,15 @@ def traces(mark: str, port_base: int, prefix: str, *, except_below: Sequence[pat
         kept_by_engines=frozenset(name for engine in _engines() for name in _kept(engine, prefix)),
         mounts=frozenset(line for line in _text("/proc/self/mountinfo").splitlines() if mark in line),
         files=frozenset(_files(except_below)),
+        kernel=frozenset(_kernel(prefix)),
     )
+
+
+def _kernel(prefix: str) -> Iterator[str]:
+    """Control groups at the top, and links whose names end like the prefix."""
+    groups = pathlib.Path("/sys/fs/cgroup")
+    yield from map(str, (*groups.glob(f"{prefix}*"), *groups.glob(f"*/{prefix}*")))
+    yield from map(str, pathlib.Path("/sys/class/net").glob(f"*-{prefix.rpartition('-')[2]}"))
 
 
 def _processes(mark: str) -> Iterator[str]:

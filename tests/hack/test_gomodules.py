@@ -46,19 +46,26 @@ def test_every_product_has_its_own_file(tmp_path: pathlib.Path) -> None:
     assert len(set(files)) == len(files)
 
 
-@pytest.mark.parametrize("module", gomodules.MODULES, ids=lambda module: module.folder)
+@pytest.mark.parametrize("module", [*gomodules.MODULES, *gomodules.REAL], ids=lambda module: module.folder)
 def test_modules_are_pinned(module: gomodules.Module) -> None:
     """Every module has its checksums, and requires what it builds."""
     folder = gomodules.SOURCES / module.folder
     required, sums = (folder / "go.mod").read_text(), (folder / "go.sum").read_text()
-    imported = (folder / "tools.go").read_text()
+    imported = "".join(file.read_text() for file in folder.glob("*.go"))
     assert sums.count("\n") > 50
-    assert all(f'"{package}"' in imported for _, package in module.binaries)
+    assert all(package == "." or f'"{package}"' in imported for _, package in module.binaries)
     assert module.manifests_of in required
 
 
-def test_kubernetes_staging_is_replaced() -> None:
+def test_only_real_nodes_need_kubelets(tmp_path: pathlib.Path) -> None:
+    """A cluster without them builds nothing for them."""
+    assert not set(gomodules.modules(Config(cache=tmp_path))) & set(gomodules.REAL)
+    assert set(gomodules.modules(Config(cache=tmp_path, real_nodes=1))) >= set(gomodules.REAL)
+
+
+@pytest.mark.parametrize("folder", ["kubernetes", "kubelet"])
+def test_kubernetes_staging_is_replaced(folder: str) -> None:
     """Every staging module of Kubernetes comes from its own repository."""
-    text = (gomodules.SOURCES / "kubernetes" / "go.mod").read_text()
+    text = (gomodules.SOURCES / folder / "go.mod").read_text()
     assert text.count(" v0.36.3\n") >= 33
     assert "./staging" not in text.split("replace (")[1]

@@ -39,10 +39,12 @@ def test_rights_are_addressed_as_a_parser_would(document: manifests.Document) ->
 
 
 def test_addresses() -> None:
-    """Core and named groups, with and without a namespace."""
+    """Core and named groups, with and without a namespace, and the plural of what ends like one."""
     assert manifests.address("v1", "Namespace", "a") == "/api/v1/namespaces/a"
     group = "rbac.authorization.k8s.io/v1"
     assert manifests.address(group, "Role", "a", "b") == f"/apis/{group}/namespaces/b/roles/a"
+    group = "resource.k8s.io/v1"
+    assert manifests.address(group, "DeviceClass", "a") == f"/apis/{group}/deviceclasses/a"
 
 
 def test_nested_names_are_not_taken() -> None:

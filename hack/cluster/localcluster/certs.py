@@ -6,20 +6,30 @@ tls.crt, tls.key          the same two under the names that controllers look for
 requestheader-ca.crt      aggregating clients wait for ever when the API server has none; its key is never kept
 service-account.key       signs service account tokens
 tokens.csv                one bearer token per client, as the API server reads them
+kubelet-*.crt, …          of kubelets, of what runs beside them, and of the API server when it asks kubelets; a key each
+                          (only with real nodes)
 """
 
+import dataclasses
 import pathlib
 import shutil
 import subprocess
 
-from localcluster import packages, secret
+from localcluster import hosts, packages, secret
 from localcluster.config import Config
 from localcluster.part import PartError
 
 #: Every client with a static token. All are administrators: what is under test is the daemon, which has its own
 #: service account and no entry here.
 CLIENTS = ("admin", "controller-manager", "kwok", "jobset", "lws")
+#: The certificate of the pods' name server.
+DNS = "dns"
+#: That of the drivers of devices.
+DRA = "dra"
+#: What the API server shows to kubelets.
+KUBELET_CLIENT = "kubelet-client"
 _DAYS = "3650"
+_SIGNER = ("-x509", "-CA", "ca.crt", "-CAkey", "ca.key", "-days", _DAYS)
 _NAMES = "subjectAltName=IP:127.0.0.1,DNS:localhost,DNS:kubernetes.default.svc"
 _FILES = (
     "ca.crt",
@@ -72,6 +82,41 @@ def make(config: Config) -> None:
     secret.write(folder(config) / "tokens.csv", "".join(_token_lines()))
 
 
+@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
+class Identity:
+    """A client that shows a certificate: its files are NAME.crt and NAME.key."""
+
+    name: str
+    user: str
+    group: str
+
+
+def identities(config: Config) -> tuple[Identity, ...]:
+    """None without real nodes."""
+    names = [host.kube_name for host in hosts.real_nodes(config)]
+    kubelets = [Identity(name=kubelet(name), user=f"system:node:{name}", group="system:nodes") for name in names]
+    client = Identity(name=KUBELET_CLIENT, user="local-cluster:apiserver", group="system:masters")
+    servers = [Identity(name=name, user=f"local-cluster:{name}", group="system:masters") for name in (DNS, DRA)]
+    return (client, *servers, *kubelets) if kubelets else ()
+
+
+def kubelet(node: str) -> str:
+    """The name of the files of one kubelet."""
+    return f"kubelet-{node}"
+
+
+def lacking(config: Config) -> list[Identity]:
+    """Those whose certificate was not made yet."""
+    return [one for one in identities(config) if not (folder(config) / f"{one.name}.crt").exists()]
+
+
+def identify(config: Config, one: Identity) -> None:
+    """Sign a certificate; the key is there before it."""
+    extensions = ("-addext", "extendedKeyUsage=clientAuth", "-addext", "basicConstraints=critical,CA:FALSE")
+    subject = ("-subj", f"/O={one.group}/CN={one.user}")
+    _openssl(config, *_request(one.name), *_SIGNER, *subject, *extensions, "-out", f"{one.name}.crt")
+
+
 def authority(config: Config) -> bytes:
     """The CA certificate; nothing before it is made. It tells one set of credentials from the next."""
     file = folder(config) / "ca.crt"
@@ -89,8 +134,7 @@ def _authority(config: Config, name: str, subject: str) -> None:
 def _serving(config: Config) -> None:
     usage = "extendedKeyUsage=serverAuth"
     extensions = ("-addext", _NAMES, "-addext", usage, "-addext", "basicConstraints=critical,CA:FALSE")
-    signer = ("-x509", "-CA", "ca.crt", "-CAkey", "ca.key", "-days", _DAYS)
-    _openssl(config, *_request("serving"), *signer, "-subj", "/CN=127.0.0.1", *extensions, "-out", "serving.crt")
+    _openssl(config, *_request("serving"), *_SIGNER, "-subj", "/CN=127.0.0.1", *extensions, "-out", "serving.crt")
 
 
 def _request(name: str) -> tuple[str, ...]:

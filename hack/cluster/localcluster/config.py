@@ -31,6 +31,7 @@ PORTS = {
     "slurmdbd": 22,
     "mariadb": 23,
     "slurmrestd-accounting": 24,
+    "slurmd": 25,  # of the first real node; the next ones follow
 }
 
 
@@ -46,10 +47,11 @@ class Config:
     memory_mib: int = 256_000
     gpus: int = 8
     accounting: bool = False
+    real_nodes: int = 0
 
     @classmethod
     def from_environment(cls, environment: Mapping[str, str] | None = None) -> Self:
-        """CLUSTER_DIR, CLUSTER_CACHE, PORT_BASE, NODES, CPUS, MEMORY_MIB, GPUS, ACCOUNTING override the defaults."""
+        """What the variables choose (see `_VARIABLES`), and the defaults for the rest."""
         return cls(**_chosen(os.environ if environment is None else environment))
 
     @classmethod
@@ -104,6 +106,7 @@ _VARIABLES = {
     "MEMORY_MIB": "memory_mib",
     "GPUS": "gpus",
     "ACCOUNTING": "accounting",
+    "REAL_NODES": "real_nodes",
 }
 
 

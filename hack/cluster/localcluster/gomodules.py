@@ -20,12 +20,17 @@ from localcluster.part import PartError
 SOURCES = PROJECT / "hack" / "cluster" / "go"
 _KUBERNETES = "1.36.3"
 _VERSION = "k8s.io/component-base/version"
+# Without it a server calls itself v0.0.0, and clients guess wrong about what it can do.
+_STAMP = f" -X {_VERSION}.gitVersion=v{_KUBERNETES} -X {_VERSION}.gitMajor=1 -X {_VERSION}.gitMinor=36"
 _MINUTES = 60 * 60.0
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
 class Module:
-    """A folder with go.mod, and what is made of it: binary name -> package, and files of one of its requirements."""
+    """A folder with go.mod, and what is made of it: binary name -> package, and files of one of its requirements.
+
+    A module that only collects commands of others names them in tools.go; the package of a command of its own is `.`.
+    """
 
     folder: str
     binaries: tuple[tuple[str, str], ...] = ()
@@ -44,8 +49,7 @@ MODULES = (
             # kubectl is for people and tests; kube-scheduler is not started: it is there to be compared with
             for name in ("kube-apiserver", "kube-controller-manager", "kubectl", "kube-scheduler")
         ),
-        # without it the server calls itself v0.0.0 and clients guess wrong about what it can do
-        link=f" -X {_VERSION}.gitVersion=v{_KUBERNETES} -X {_VERSION}.gitMajor=1 -X {_VERSION}.gitMinor=36",
+        link=_STAMP,
     ),
     Module(folder="kwok", binaries=(("kwok", "sigs.k8s.io/kwok/cmd/kwok"),)),
     Module(
@@ -72,6 +76,33 @@ MODULES = (
         ),
     ),
 )
+
+
+#: What real nodes need beside the container engine's runc.
+REAL = (
+    Module(
+        folder="cni",
+        binaries=tuple(
+            (name, f"github.com/containernetworking/plugins/plugins/{kind}/{name}")
+            for kind, name in (("main", "ptp"), ("main", "loopback"), ("ipam", "host-local"))
+        ),
+    ),
+    Module(
+        folder="containerd",
+        binaries=tuple(
+            (name, f"github.com/containerd/containerd/v2/cmd/{name}")
+            for name in ("containerd", "containerd-shim-runc-v2", "ctr")
+        ),
+    ),
+    Module(folder="coredns", binaries=(("coredns", "."),)),
+    Module(folder="dra", binaries=(("dra", "."),)),
+    Module(folder="kubelet", binaries=(("kubelet", "k8s.io/kubernetes/cmd/kubelet"),), link=_STAMP),
+)
+
+
+def modules(config: Config) -> tuple[Module, ...]:
+    """Those of a cluster like this one."""
+    return (*MODULES, *REAL) if config.real_nodes else MODULES
 
 
 def binary(config: Config, name: str) -> pathlib.Path:
@@ -119,9 +150,11 @@ class Product:
         self.stamp.write_text(self.digest + "\n")
 
 
-def products(config: Config, modules: Iterable[Module] = MODULES) -> list[Product]:
-    """Everything that is made of these modules, in their order."""
-    return [product for module in modules for product in (*_binaries(config, module), *_manifests(config, module))]
+def products(config: Config) -> list[Product]:
+    """Everything that is made of the modules, in their order."""
+    return [
+        product for module in modules(config) for product in (*_binaries(config, module), *_manifests(config, module))
+    ]
 
 
 def _binaries(config: Config, module: Module) -> Iterable[Product]:
@@ -147,7 +180,8 @@ def _manifests(config: Config, module: Module) -> Iterable[Product]:
 
 
 def _sources(module: Module) -> str:
-    return "\n".join((SOURCES / module.folder / name).read_text() for name in ("go.mod", "go.sum", "tools.go"))
+    folder = SOURCES / module.folder
+    return "\n".join(file.read_text() for file in (folder / "go.mod", folder / "go.sum", *sorted(folder.glob("*.go"))))
 
 
 def _build(module: Module, command: tuple[str, ...], fresh: pathlib.Path) -> None:

@@ -3,12 +3,15 @@
 Kinds of machines stand in contiguous runs, so that every kind is one short hostlist in slurm.conf:
 
     plain | gpu (untyped) | v100 | a100 | smt (two threads per core) | mapped (another name in Kubernetes)
+
+Real nodes are a list of their own: they run processes, and are never many.
 """
 
 import dataclasses
 from collections.abc import Iterable
 
 from localcluster.config import Config
+from localcluster.part import PartError
 
 #: Every ordinary machine is in these: the same machines under different rules.
 COMMON = ("debug", "batch", "limited", "exclusive", "closed", "blocks")
@@ -89,6 +92,36 @@ def _host(config: Config, kind: Kind, number: int, width: int) -> Host:
         rack=rack,
         block=block,
         threads_per_core=kind.threads_per_core,
+    )
+
+
+#: The partition of the real nodes, which is their rack as well.
+HYBRID = "hybrid"
+
+#: Each has one of the ports that follow each other, and addresses for its pods.
+MOST_REAL_NODES = 7
+
+
+def real_nodes(config: Config) -> tuple[Host, ...]:
+    """The nodes with a kubelet and a slurmd, of a fixed size: both sides are told it, whatever the machine has."""
+    if not 0 <= config.real_nodes <= MOST_REAL_NODES:
+        raise PartError(f"REAL_NODES={config.real_nodes}: from 0 to {MOST_REAL_NODES} are possible")
+    return tuple(_real_host(number) for number in range(1, config.real_nodes + 1))
+
+
+def _real_host(number: int) -> Host:
+    return Host(
+        slurm_name=f"real{number}",
+        kube_name=f"real{number}",
+        cpus=4,
+        memory_mib=4096,
+        gpus=4,
+        gpu_type="",
+        features=("real",),
+        partitions=(HYBRID,),
+        rack=HYBRID,
+        block="",
+        threads_per_core=1,
     )
 
 

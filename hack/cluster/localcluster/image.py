@@ -45,7 +45,7 @@ class Image:
         with lock.exclusive(config.cache, self.name):
             if self.state(config) is None:
                 _build(config)
-                _forget_superseded(config)
+                forget_superseded(config, REPOSITORY, tag())
 
     def stop(self, config: Config) -> None:
         """Nothing to do: images are a cache."""
@@ -60,10 +60,10 @@ def _build(config: Config) -> None:
     engine.run(config, command, extra={"DOCKER_BUILDKIT": "0"}, seconds=BUILD_SECONDS)
 
 
-def _forget_superseded(config: Config) -> None:
+def forget_superseded(config: Config, repository: str, current: str) -> None:
     """Images of earlier inputs; the engine itself refuses to remove one that a neighbour's container uses."""
-    for name in engine.docker(config, "images", "--format", "{{.Repository}}:{{.Tag}}", REPOSITORY).split():
-        if name != tag():
+    for name in engine.docker(config, "images", "--format", "{{.Repository}}:{{.Tag}}", repository).split():
+        if name != current:
             engine.succeeds(config, "rmi", name)
 
 

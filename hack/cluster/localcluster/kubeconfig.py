@@ -24,12 +24,22 @@ def of_client(config: Config, client: str) -> pathlib.Path:
 
 def text(config: Config, user: str, token: str) -> str:
     """A kubeconfig for one user."""
+    return _text(config, user, {"token": token})
+
+
+def of_certificate(config: Config, one: certs.Identity) -> str:
+    """A kubeconfig for a client that shows a certificate."""
+    files = {"client-certificate": f"{one.name}.crt", "client-key": f"{one.name}.key"}
+    return _text(config, one.user, {field: certs.path(config, name) for field, name in files.items()})
+
+
+def _text(config: Config, user: str, proof: dict[str, str]) -> str:
     authority = base64.b64encode(certs.authority(config)).decode()
     document = {
         "apiVersion": "v1",
         "kind": "Config",
         "clusters": [{"name": "local", "cluster": {"server": url(config), "certificate-authority-data": authority}}],
-        "users": [{"name": user, "user": {"token": token}}],
+        "users": [{"name": user, "user": proof}],
         "contexts": [{"name": "local", "context": {"cluster": "local", "user": user}}],
         "current-context": "local",
     }
@@ -42,13 +52,15 @@ class Credentials:
     name = "credentials"
 
     def state(self, config: Config) -> str | None:
-        if not certs.present(config):
+        if not certs.present(config) or certs.lacking(config):
             return None
         return "present" if all(_is_current(config, client) for client in certs.CLIENTS) else None
 
     def start(self, config: Config) -> None:
         if not certs.present(config):
             certs.make(config)
+        for identity in certs.lacking(config):
+            certs.identify(config, identity)
         for client in certs.CLIENTS:
             secret.write(of_client(config, client), text(config, client, certs.token(config, client)))
 

@@ -5,7 +5,7 @@ import pathlib
 import shutil
 from collections.abc import Callable, Mapping
 
-from localcluster import certs, kubeconfig, probe, process, progress, server
+from localcluster import certs, kubeconfig, nodes, probe, process, progress, server
 from localcluster.config import PROJECT, Config
 from localcluster.part import PartError
 
@@ -80,6 +80,16 @@ def _apiserver(config: Config) -> list[str]:
         "--max-requests-inflight=3000",
         "--max-mutating-requests-inflight=1000",
         "--profiling=false",
+        *(_kubelet_access(config) if config.real_nodes else ()),
+    ]
+
+
+def _kubelet_access(config: Config) -> list[str]:
+    """For logs and commands in pods of real nodes, whose names no resolver knows."""
+    return [
+        f"--kubelet-client-certificate={certs.path(config, f'{certs.KUBELET_CLIENT}.crt')}",
+        f"--kubelet-client-key={certs.path(config, f'{certs.KUBELET_CLIENT}.key')}",
+        "--kubelet-preferred-address-types=InternalIP",
     ]
 
 
@@ -107,7 +117,7 @@ def _kwok(config: Config) -> list[str]:
     return [
         f"--kubeconfig={kubeconfig.of_client(config, 'kwok')}",
         f"--config={_kwok_config(config)}",
-        "--manage-all-nodes=true",
+        f"--manage-nodes-with-label-selector=!{nodes.REAL}" if config.real_nodes else "--manage-all-nodes=true",
         "--node-ip=127.0.0.1",
         "--cidr=10.64.0.0/14",
         # No leases: after a kill, a new KWOK would wait for those of the old one before it touches a node.

@@ -8,13 +8,13 @@ import os
 import pathlib
 from collections.abc import Iterator
 
-from localcluster import engine, process, slurm_files
+from localcluster import cgroups, engine, process, real_network, slurm_files
 from localcluster.config import Config
 
 
 def found(config: Config) -> list[str]:
     """One line for everything that still runs, is mounted, or is kept by an engine; the folder itself is not asked."""
-    return [*_processes(config), *_mounts(config), *_kept(config)]
+    return [*_processes(config), *_mounts(config), *_of_real_nodes(config), *_kept(config)]
 
 
 def _processes(config: Config) -> Iterator[str]:
@@ -44,6 +44,12 @@ def _mounts(config: Config) -> Iterator[str]:
         point = line.split()[1].replace("\\040", " ")
         if f"{point}/".startswith(f"{config.directory}{os.sep}"):
             yield f"mount {point}"
+
+
+def _of_real_nodes(config: Config) -> Iterator[str]:
+    yield from (f"control group {folder}" for folder in cgroups.found(slurm_files.prefix(config)))
+    if real_network.is_linked(config):
+        yield f"network link {real_network.link(config)}"
 
 
 def _kept(config: Config) -> Iterator[str]:

@@ -26,9 +26,12 @@ def up(config: Config) -> None:
     """Whatever runs as configured is left alone; everything else is started or repaired."""
     begin = time.monotonic()
     packages.require(*packages.ALWAYS)
+    stages = parts.stages(config)
     _leave_other_ports(config)
+    _stop_unwanted(config)
     config.save()
-    _in_parallel([functools.partial(_bring_half_up, half, config) for half in parts.HALVES])
+    for stage in stages:
+        _in_parallel([functools.partial(_bring_chain_up, chain, config) for chain in stage])
     _write_environment(config)
     took = time.monotonic() - begin
     progress.say("cluster", f"up in {took:.1f} s: {config.nodes} nodes; KUBECONFIG={config.directory / 'kubeconfig'}")
@@ -40,6 +43,14 @@ def _leave_other_ports(config: Config) -> None:
     if stored is not None and stored.port_base != config.port_base:
         progress.say("cluster", f"was on ports from {stored.port_base}: stopping it first")
         _stop_all(stored)
+
+
+def _stop_unwanted(config: Config) -> None:
+    """Parts that the cluster had and is to have no more."""
+    stored = Config.load(config.directory)
+    if stored is not None:
+        wanted = {part.name for part in parts.of(config)}
+        _stop(stored, [part for part in parts.of(stored) if part.name not in wanted])
 
 
 def _in_parallel(tasks: Sequence[Callable[[], None]]) -> None:
@@ -54,13 +65,13 @@ def _in_parallel(tasks: Sequence[Callable[[], None]]) -> None:
         raise PartError("\n".join(expected))
 
 
-def _bring_half_up(half: Sequence[Part], config: Config) -> None:
+def _bring_chain_up(chain: Sequence[Part], config: Config) -> None:
     """Builds first, so that no server waits idle for another's compiler."""
-    for part in half:
+    for part in chain:
         if isinstance(part, Prepared):
             with _named(part):
                 part.prepare(config)
-    for part in half:
+    for part in chain:
         _bring_up(part, config)
 
 
@@ -91,8 +102,8 @@ def state(part: Part, config: Config) -> str | None:
 
 
 def _write_environment(config: Config) -> None:
-    lines = {"CLUSTER_DIR": str(config.directory), "NODES": str(config.nodes)}
-    for part in parts.PARTS:
+    lines = {"CLUSTER_DIR": str(config.directory), "NODES": str(config.nodes), "REAL_NODES": str(config.real_nodes)}
+    for part in parts.of(config):
         if isinstance(part, Contributing):
             lines |= part.environment(config)
     envfile.write(config.directory, lines)
@@ -120,8 +131,12 @@ def _purge(config: Config) -> None:
 
 def _stop_all(config: Config) -> None:
     """Every part, also after one that will not stop; the folder stays then, because the pid files are in it."""
+    _stop(config, parts.of(config))
+
+
+def _stop(config: Config, stopped: Sequence[Part]) -> None:
     failures = []
-    for part in reversed(parts.PARTS):
+    for part in reversed(stopped):
         begin = time.monotonic()
         try:
             with _named(part):
@@ -137,8 +152,9 @@ def _stop_all(config: Config) -> None:
 def status(config: Config) -> int:
     """0 when everything runs that should."""
     # All at once: a frozen server must not be waited for in turn.
-    with concurrent.futures.ThreadPoolExecutor(len(parts.PARTS)) as pool:
-        lines = list(pool.map(lambda part: table.line(part, config, state(part, config)), parts.PARTS))
+    asked = parts.of(config)
+    with concurrent.futures.ThreadPoolExecutor(len(asked)) as pool:
+        lines = list(pool.map(lambda part: table.line(part, config, state(part, config)), asked))
     print(table.render(lines))
     return 0 if all(line.state is not None for line in lines) else 1
 
@@ -161,8 +177,11 @@ def _do(verb: str, part: Part, config: Config) -> None:
             part.start(config)
 
 
-def _part(name: str) -> Part:
-    return next(part for part in parts.PARTS if part.name == name)
+def _part(name: str, config: Config) -> Part:
+    known = {part.name: part for part in parts.of(config)}
+    if name not in known:
+        raise PartError(f"no part is called {name}: there are {', '.join(known)}")
+    return known[name]
 
 
 def _exclusive(config: Config) -> contextlib.AbstractContextManager[None]:
@@ -177,7 +196,7 @@ def _arguments(argv: Sequence[str]) -> argparse.Namespace:
     commands.add_parser("status")
     commands.add_parser("down").add_argument("--purge", action="store_true", help="remove the build products as well")
     part = commands.add_parser("part")
-    part.add_argument("name", choices=[part.name for part in parts.PARTS])
+    part.add_argument("name", help="as `status` calls it")
     part.add_argument("verb", choices=VERBS)
     return parser.parse_args(argv)
 
@@ -192,7 +211,7 @@ def _run(arguments: argparse.Namespace) -> int:
             with _exclusive(config):
                 down(Config.load(config.directory) or config, purge=arguments.purge)
         case "part":
-            _do(arguments.verb, _part(arguments.name), config)
+            _do(arguments.verb, _part(arguments.name, config), config)
         case _:
             return status(config)
     return 0

@@ -39,7 +39,8 @@ def address(version: str, kind: str, name: str, namespace: str = "") -> str:
     """The URL path of an object; the plural is the regular one, which holds for everything applied here."""
     root = f"/apis/{version}" if "/" in version else f"/api/{version}"
     inside = f"/namespaces/{namespace}" if namespace else ""
-    return f"{root}{inside}/{kind.lower()}s/{name}"
+    plural = kind.lower() + ("es" if kind.endswith("s") else "s")
+    return f"{root}{inside}/{plural}/{name}"
 
 
 def documents(text: str) -> Iterator[Document]:

@@ -14,6 +14,8 @@ from localcluster.config import Config
 SLURM_NAME = "slinky.slurm.net/slurm-nodename"
 #: Where we remember what a node was made from, so that a change of NODES, CPUS or GPUS is seen.
 DIGEST = "local-cluster/digest"
+#: The label of nodes that have a kubelet: their object is its own, and KWOK must not pretend to run their pods.
+REAL = "local-cluster/real"
 #: Nodes of this partition are for workloads that tolerate it; the others take anything.
 TAINTED = "mapped"
 _PATH = "/api/v1/nodes"
@@ -104,7 +106,7 @@ class Nodes:
     name = "nodes"
 
     def state(self, config: Config) -> str | None:
-        found = api.Client(config).get(_PATH)["items"]
+        found = _pretended(config, api.Client(config).get(_PATH)["items"])
         if _digests(found) != _wanted(config):
             return None
         complaint = _unready(found)
@@ -112,12 +114,12 @@ class Nodes:
 
     def start(self, config: Config) -> None:
         client = api.Client(config)
-        found, wanted = _digests(client.get(_PATH)["items"]), _wanted(config)
+        found, wanted = _digests(_pretended(config, client.get(_PATH)["items"])), _wanted(config)
         stale = [name for name, digest in found.items() if wanted.get(name) != digest]
         missing = [host for host in hosts.slurm_nodes(config) if found.get(host.kube_name) != wanted[host.kube_name]]
         _each(stale, lambda name: client.delete(f"{_PATH}/{name}"))
         _each(missing, lambda host: client.create(_PATH, _registration(host)))
-        wait.until(lambda: _unready(client.get(_PATH)["items"]), _READY_SECONDS, every=0.5)
+        wait.until(lambda: _unready(_pretended(config, client.get(_PATH)["items"])), _READY_SECONDS, every=0.5)
 
     def stop(self, config: Config) -> None:
         """They live in etcd and go with it."""
@@ -128,17 +130,29 @@ def _wanted(config: Config) -> dict[str, str]:
     return {body["metadata"]["name"]: body["metadata"]["annotations"][DIGEST] for body in bodies}
 
 
+def _pretended(config: Config, found: Iterable[dict[str, Any]]) -> list[dict[str, Any]]:
+    """All nodes but those of kubelets that are to be there; what a kubelet that is no more left is superfluous."""
+    real = {host.kube_name for host in hosts.real_nodes(config)}
+    return [node for node in found if not (is_real(node) and node["metadata"]["name"] in real)]
+
+
+def is_real(node: dict[str, Any]) -> bool:
+    """Whether a kubelet made this node, and not this module."""
+    return REAL in node["metadata"].get("labels", {})
+
+
 def _digests(found: Iterable[dict[str, Any]]) -> dict[str, str]:
     return {node["metadata"]["name"]: node["metadata"].get("annotations", {}).get(DIGEST, "") for node in found}
 
 
 def _unready(found: Iterable[dict[str, Any]]) -> str:
     """Ready, and without the taint of new nodes: a scheduler that respects taints places nothing before."""
-    names = [node["metadata"]["name"] for node in found if not _is_ready(node)]
+    names = [node["metadata"]["name"] for node in found if not is_ready(node)]
     return f"{len(names)} nodes are not ready, such as {names[0]}" if names else ""
 
 
-def _is_ready(node: dict[str, Any]) -> bool:
+def is_ready(node: dict[str, Any]) -> bool:
+    """Ready and without the taint of new nodes."""
     conditions = {entry["type"]: entry["status"] for entry in node["status"].get("conditions", [])}
     keys = {taint["key"] for taint in node["spec"].get("taints", [])}
     return conditions.get("Ready") == "True" and "node.kubernetes.io/not-ready" not in keys

@@ -62,6 +62,8 @@ COMPOSE = Tool(program="docker-compose", packages=("docker-compose",), otherwise
 DEBOOTSTRAP = Tool(program="debootstrap", packages=("debootstrap",))
 GPGV = Tool(program="gpgv", packages=("gpgv",))
 OPENSSL = Tool(program="openssl", packages=("openssl",))
+RUNC = Tool(program="runc", packages=("runc",))
+IP = Tool(program="ip", packages=("iproute2",))
 CERTIFICATES = Tool(program="update-ca-certificates", packages=("ca-certificates",), otherwise=_has_bundle)
 
 #: Needed by every cluster; the others only where no engine answers or no image can be pulled.

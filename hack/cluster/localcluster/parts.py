@@ -1,6 +1,7 @@
 """All parts in the order in which they start; they stop in the opposite order."""
 
-from localcluster import access, controllers, gomodules, kubeconfig, kubernetes, nodes, slurm
+from localcluster import access, controllers, gomodules, kubeconfig, kubernetes, nodes, real_nodes, slurm
+from localcluster.config import Config
 from localcluster.part import Part
 
 #: Binaries come first, because everything after them is made of them; nodes after KWOK, which makes them ready;
@@ -22,4 +23,15 @@ KUBERNETES: tuple[Part, ...] = (
 #: Neither half needs the other to start.
 HALVES: tuple[tuple[Part, ...], ...] = (slurm.PARTS, KUBERNETES)
 
+#: What every cluster has.
 PARTS: tuple[Part, ...] = tuple(part for half in HALVES for part in half)
+
+
+def stages(config: Config) -> tuple[tuple[tuple[Part, ...], ...], ...]:
+    """Of a cluster like this one: a stage starts after the one before it, its chains start side by side."""
+    return (HALVES, *real_nodes.stages(config))
+
+
+def of(config: Config) -> tuple[Part, ...]:
+    """All parts of a cluster like this one, in starting order."""
+    return tuple(part for stage in stages(config) for chain in stage for part in chain)

@@ -14,6 +14,10 @@ from localcluster.part import PartError, Row
 _RECOVERY_SECONDS = 5.0
 
 
+def _directly(_config: Config) -> Sequence[str]:
+    return ()
+
+
 def _nothing(_config: Config) -> Mapping[pathlib.Path, str]:
     return {}
 
@@ -32,6 +36,8 @@ class Server:
     address: Callable[[Config], str]
     files: Callable[[Config], Mapping[pathlib.Path, str]] = _nothing
     seconds: float = 60.0
+    #: What it is started through: a command that becomes the one behind it, in the same process.
+    through: Callable[[Config], Sequence[str]] = _directly
 
     def places(self, config: Config) -> process.Places:
         return process.Places(
@@ -82,7 +88,7 @@ class Server:
         return True
 
     def _command(self, config: Config) -> list[str]:
-        return [str(gomodules.binary(config, self.binary)), *self.arguments(config)]
+        return [*self.through(config), str(gomodules.binary(config, self.binary)), *self.arguments(config)]
 
     def _fingerprint(self, config: Config) -> str:
         binary = gomodules.binary(config, self.binary)

@@ -27,6 +27,9 @@ RESERVATION = "held"
 #: Without bob: the user that is refused.
 RESERVATION_USERS = "alice,slurm-bridge"
 
+#: On every container: what it was made from.
+LABEL = "slurm-bridge.configuration"
+
 #: What tests may do to a server, as the docker command that does it.
 SIGNALS = {
     signal.SIGKILL: ("kill", "--signal=KILL"),
@@ -45,6 +48,7 @@ class Server:
     prepare_disk: Callable[[Config], None] | None = None  # before a new container finds its old disk
     fill: Callable[[Config], None] | None = None  # what it has to hold before its first use
     optional: bool = False  # runs only with accounting
+    image: Callable[[], str] = image.tag
 
     @property
     def name(self) -> str:
@@ -54,9 +58,9 @@ class Server:
         facts = _inspect(config, self.service)
         if not self._wanted(config):
             return None if facts else "off"
-        if not _fits(facts, config) or facts["State"]["Status"] != "running" or self.complaint(config):
+        if not self._fits(facts, config) or facts["State"]["Status"] != "running" or self.complaint(config):
             return None
-        return _address(config, self.service)
+        return self.address(config)
 
     def start(self, config: Config) -> None:
         """A container of the present configuration starts again with its old disk; any other is made anew."""
@@ -65,7 +69,7 @@ class Server:
         if not self._wanted(config):
             self.stop(config)
             return
-        fits = _fits(_inspect(config, self.service), config)
+        fits = self._fits(_inspect(config, self.service), config)
         if not (fits and self._recovers(config)):
             self._launch(config, fits=fits)
         if self.fill is not None:
@@ -91,8 +95,16 @@ class Server:
             self.stop(config)
             if self.prepare_disk is not None:
                 self.prepare_disk(config)
-            _compose(config, "up", "--detach", "--no-deps", self.service)
+            self.make(config)
         self._await(config)
+
+    def make(self, config: Config) -> None:
+        """A new container, started."""
+        _compose(config, "up", "--detach", "--no-deps", self.service)
+
+    def address(self, config: Config) -> str:
+        """Where it listens."""
+        return f"127.0.0.1:{config.port(self.service)}"
 
     def stop(self, config: Config) -> None:
         """Gently, so that the state is saved; the disk stays until the folder goes."""
@@ -111,10 +123,18 @@ class Server:
         facts = _inspect(config, self.service)
         pid = int(facts["State"]["Pid"]) if facts else 0
         log = slurm_files.logs(config) / f"{self.service}.log"
-        return part.Row(pid=pid or None, address=_address(config, self.service), log=str(log) if log.exists() else "")
+        return part.Row(pid=pid or None, address=self.address(config), log=str(log) if log.exists() else "")
 
     def environment(self, config: Config) -> dict[str, str]:
         return environment(config) if self.service == "slurmrestd" else {}
+
+    def _fits(self, facts: dict[str, Any], config: Config) -> bool:
+        """Whether a container was made from the present image and files; False when there is no container."""
+        if not facts:
+            return False
+        made = facts["Config"]
+        label = made["Labels"].get(LABEL)
+        return bool(made["Image"] == self.image() and label == slurm_files.fingerprint(config))
 
     def _wanted(self, config: Config) -> bool:
         return config.accounting or not self.optional
@@ -185,19 +205,6 @@ def _inspect(config: Config, service: str) -> dict[str, Any]:
         return {}
     facts: list[dict[str, Any]] = json.loads(engine.docker(config, "inspect", container(config, service)))
     return facts[0]
-
-
-def _fits(facts: dict[str, Any], config: Config) -> bool:
-    """Whether a container was made from the present image and files; False when there is no container."""
-    if not facts:
-        return False
-    made = facts["Config"]
-    label = made["Labels"].get("slurm-bridge.configuration")
-    return bool(made["Image"] == image.tag() and label == slurm_files.fingerprint(config))
-
-
-def _address(config: Config, service: str) -> str:
-    return f"127.0.0.1:{config.port(service)}"
 
 
 def _slurmctld_complaint(config: Config) -> str:

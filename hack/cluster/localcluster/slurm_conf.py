@@ -40,17 +40,23 @@ PARTITIONS = {
 #: Of nodes that are added while the cluster runs: those with this feature.
 DYNAMIC = "dynamic"
 
+#: After so long without a slurmd a node is down; tests wait for it.
+SLURMD_SECONDS = 30
+
+#: What stands for the GPUs of a real node.
+DEVICES = ("/dev/null", "/dev/zero", "/dev/full", "/dev/random")
+
 LICENSES = "matlab:10,ansys:2"
 
 
 def files(config: Config) -> dict[str, str]:
     """File name -> text, without the secrets."""
-    machines = hosts.slurm_nodes(config)
+    machines, real = hosts.slurm_nodes(config), hosts.real_nodes(config)
     return {
-        "slurm.conf": slurm_conf(config, machines),
-        "gres.conf": gres_conf(machines),
+        "slurm.conf": slurm_conf(config, machines) + "".join(f"{line}\n" for line in _real(config, real)),
+        "gres.conf": gres_conf(machines) + "".join(f"{_real_gres(host)}\n" for host in real),
         "topology.yaml": topology_yaml(config, machines),
-        "hosts": f"127.0.0.1 localhost {CONTROLLER}\n",
+        "hosts": f"127.0.0.1 {' '.join(('localhost', CONTROLLER, *(host.slurm_name for host in real)))}\n",
     }
 
 
@@ -73,8 +79,10 @@ def _servers(config: Config) -> Iterable[str]:
         "StateSaveLocation=/var/spool/slurmctld",
         "SlurmctldPidFile=/run/slurmctld/slurmctld.pid",
         "SlurmctldDebug=info",
-        "CommunicationParameters=NoCtldInAddrAny",  # nothing listens beyond loopback
-        "ProctrackType=proctrack/pgid",
+        # Nothing listens beyond loopback.
+        f"CommunicationParameters=NoCtldInAddrAny{',NoInAddrAny' if config.real_nodes else ''}",
+        # A step that starts a session of its own is found through its parents.
+        f"ProctrackType=proctrack/{'linuxproc' if config.real_nodes else 'pgid'}",
         "TaskPlugin=task/none",
         "MailProg=/bin/true",
         "ReturnToService=2",
@@ -120,6 +128,25 @@ def _nodes(machines: Sequence[hosts.Host]) -> Iterable[str]:
         yield f"NodeName={hostlist(group)} NodeAddr=127.0.0.1 {_shape(group[0])} Feature={features} State=EXTERNAL"
 
 
+def _real(config: Config, real: Sequence[hosts.Host]) -> Iterable[str]:
+    """Nodes with a slurmd each, all of them on this machine: a port of their own, and more CPUs than it may have."""
+    if not real:
+        return
+    yield "SlurmdParameters=config_overrides"
+    yield "SlurmdSpoolDir=/var/spool/slurmd.%n"
+    yield "SlurmdPidFile=/run/slurmd.%n.pid"
+    yield f"SlurmdTimeout={SLURMD_SECONDS}"
+    for number, host in enumerate(real):
+        address = f"NodeAddr=127.0.0.1 Port={config.port('slurmd') + number}"
+        yield f"NodeName={host.slurm_name} {address} {_shape(host)} Feature={','.join(host.features)} State=UNKNOWN"
+    yield f"PartitionName={hosts.HYBRID} Nodes={hostlist(real)}"
+
+
+def _real_gres(host: hosts.Host) -> str:
+    """A GPU is a file: any device that every container has will do."""
+    return f"NodeName={host.slurm_name} Name=gpu File={','.join(DEVICES[: host.gpus])}"
+
+
 def _shape(machine: hosts.Host) -> str:
     threads = machine.threads_per_core
     cores = machine.cpus // threads
@@ -158,6 +185,7 @@ def topology_yaml(config: Config, machines: Sequence[hosts.Host]) -> str:
     racks = _runs(machines, lambda machine: machine.rack)
     blocks = _runs([machine for machine in machines if "blocks" in machine.partitions], lambda machine: machine.block)
     lines = ["- topology: racks", "  cluster_default: true", "  tree:", "    switches:", "    - switch: core"]
+    racks += [list(hosts.real_nodes(config))] if config.real_nodes else []
     lines.append(f"      children: {','.join(group[0].rack for group in racks)}")
     for group in racks:
         lines += [f"    - switch: {group[0].rack}", f"      nodes: {hostlist(group)}"]

@@ -1,0 +1,63 @@
+"""The driver of a real node's GPUs for claims (go/dra): it publishes as many as Slurm was told, with the same indices.
+
+A container that was given one has a variable GPU_DEVICE_<index>. A device that a claim holds is prepared for no other.
+"""
+
+import pathlib
+from collections.abc import Mapping
+
+from localcluster import api, certs, hosts, kubeconfig, real_runtime, server
+from localcluster.config import Config
+from localcluster.part import PartError
+from localcluster.real_machine import Machine
+
+DRIVER = "gpu.local-cluster"
+_SLICES = "/apis/resource.k8s.io/v1/resourceslices"
+
+
+def driver(machine: Machine) -> server.Server:
+    """The part of one node, after its kubelet, with which it registers."""
+    return server.Server(
+        name=f"{machine.node}-dra",
+        binary="dra",
+        arguments=lambda config: _arguments(config, machine),
+        files=_files,
+        probe=lambda config: _complaint(config, machine),
+        address=lambda _: DRIVER,
+        through=machine.enter_beside_network,
+    )
+
+
+def _arguments(config: Config, machine: Machine) -> list[str]:
+    return [
+        f"--kubeconfig={_kubeconfig(config)}",
+        f"--node={machine.node}",
+        f"--gpus={_gpus(config, machine)}",
+        f"--cdi={real_runtime.CDI}",
+    ]
+
+
+def _files(config: Config) -> Mapping[pathlib.Path, str]:
+    identity = next(one for one in certs.identities(config) if one.name == certs.DRA)
+    return {_kubeconfig(config): kubeconfig.of_certificate(config, identity)}
+
+
+def _kubeconfig(config: Config) -> pathlib.Path:
+    return certs.folder(config) / "kubeconfig-dra"
+
+
+def _gpus(config: Config, machine: Machine) -> int:
+    return hosts.real_nodes(config)[machine.number - 1].gpus
+
+
+def _complaint(config: Config, machine: Machine) -> str:
+    """Its devices are published; its kubelet finds it by itself, and tries again as long as it does not."""
+    try:
+        found = api.Client(config).get(_SLICES)["items"]
+    except PartError as error:
+        return str(error)
+    key = (DRIVER, machine.node)
+    ours = [one["spec"] for one in found if (one["spec"]["driver"], one["spec"].get("nodeName")) == key]
+    published = sum(len(one["devices"]) for one in ours)
+    wanted = _gpus(config, machine)
+    return "" if published == wanted else f"{published} of {wanted} devices are published"

@@ -1,0 +1,236 @@
+"""The life of real nodes: added to a running cluster, used, killed part by part, taken away, and nothing is left."""
+
+import json
+import os
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import pytest
+from second_cluster import Cluster
+
+from tests import wait
+
+pytestmark = [
+    pytest.mark.real,
+    pytest.mark.timeout(2000),
+    pytest.mark.skipif(os.geteuid() != 0, reason="real nodes need root"),
+]
+
+REPAIR_SECONDS = 60.0
+#: What the cluster runs without real nodes; adding and removing these restarts servers that are told of them.
+SIZE = {"NODES": "8"}
+
+
+def pod(name: str, node: str, script: str) -> dict[str, Any]:
+    """Running a script of busybox; bound already, if a node is named."""
+    container = {
+        "name": "c",
+        "image": "localhost/busybox:1",
+        "imagePullPolicy": "Never",
+        "command": ["sh", "-c", script],
+        "resources": {"limits": {"memory": "32Mi"}},
+    }
+    spec = {**({"nodeName": node} if node else {}), "restartPolicy": "Never", "containers": [container]}
+    grace = {"terminationGracePeriodSeconds": 1, "automountServiceAccountToken": False}
+    return {"apiVersion": "v1", "kind": "Pod", "metadata": {"name": name}, "spec": {**spec, **grace}}
+
+
+def create(cluster: Cluster, manifest: dict[str, Any]) -> None:
+    """In the namespace of everybody."""
+    cluster.do("kubectl", "create", "--filename=-", text=json.dumps(manifest))
+
+
+def status(cluster: Cluster, name: str) -> dict[str, Any]:
+    """Of the pod."""
+    (found,) = [one for one in cluster.objects("pods") if one["metadata"]["name"] == name]
+    told: dict[str, Any] = found["status"]
+    return told
+
+
+def ended(cluster: Cluster, name: str) -> dict[str, Any]:
+    """How the pod's container ended."""
+    wait.until(lambda: status(cluster, name)["phase"] in {"Succeeded", "Failed"}, f"end of {name}")
+    told: dict[str, Any] = status(cluster, name)["containerStatuses"][0]["state"]["terminated"]
+    return told
+
+
+def running(cluster: Cluster, name: str, node: str) -> str:
+    """A pod that sleeps for ever; the id of its container."""
+    create(cluster, pod(name, node, "echo started; sleep infinity"))
+    wait.until(lambda: status(cluster, name)["phase"] == "Running", f"start of {name}")
+    return container(cluster, name)
+
+
+def container(cluster: Cluster, name: str) -> str:
+    """The id of its container."""
+    told: str = status(cluster, name)["containerStatuses"][0]["containerID"]
+    return told
+
+
+def states(cluster: Cluster) -> dict[str, str]:
+    """What Slurm says of the nodes of the partition."""
+    return dict(line.split() for line in cluster.slurm("sinfo", "--noheader", "--Node", "-p", "hybrid", "-o", "%N %T"))
+
+
+def test_they_are_added_to_a_running_cluster(cluster: Cluster, tell: Callable[[str, float], None]) -> None:
+    """Both sides get them under the same names, and agree on CPUs and memory."""
+    cluster.up(**SIZE)
+    tell("real nodes", cluster.up(REAL_NODES="2"))
+    assert states(cluster) == {"real1": "idle", "real2": "idle"}
+    shown = cluster.slurm("sinfo", "--noheader", "--partition=hybrid", "--format=%c %m")
+    offers = [one["status"]["allocatable"] for one in cluster.objects("nodes", "--selector=local-cluster/real")]
+    assert (shown, [(one["cpu"], one["memory"]) for one in offers]) == (["4 4096"], [("4", "4Gi")] * 2)
+
+
+def test_processes_run_and_end(cluster: Cluster) -> None:
+    """Exit codes, logs and the end of a process that takes too much are those of the process; KWOK pretends nothing."""
+    create(cluster, pod("code", "real1", "echo said; exit 3"))
+    create(cluster, pod("greedy", "real2", "tail /dev/zero"))
+    assert ended(cluster, "code")["exitCode"] == 3
+    assert ended(cluster, "greedy")["reason"] == "OOMKilled"
+    assert cluster.do("kubectl", "logs", "code") == "said\n"
+
+
+def test_pods_of_two_nodes_reach_each_other(cluster: Cluster) -> None:
+    """By the addresses in their status."""
+    create(cluster, pod("server", "real1", "echo served | nc -l -p 9000"))
+    wait.until(lambda: status(cluster, "server")["phase"] == "Running", "server")
+    create(cluster, pod("client", "real2", f"nc {status(cluster, 'server')['podIP']} 9000"))
+    assert ended(cluster, "client")["exitCode"] == 0
+    assert cluster.do("kubectl", "logs", "client") == "served\n"
+
+
+def test_members_of_a_headless_service_have_names(cluster: Cluster) -> None:
+    """HOSTNAME.SERVICE is the pod's address, as MPI and torch expect it."""
+    spec = {"clusterIP": "None", "publishNotReadyAddresses": True, "selector": {"app": "peer"}}
+    create(cluster, {"apiVersion": "v1", "kind": "Service", "metadata": {"name": "peers"}, "spec": spec})
+    server = pod("named", "real1", "echo found | nc -l -p 9000")
+    server["metadata"]["labels"] = {"app": "peer"}
+    server["spec"] |= {"hostname": "first", "subdomain": "peers"}
+    create(cluster, server)
+    create(cluster, pod("asks", "real2", "until nc first.peers 9000; do sleep 0.2; done"))
+    assert ended(cluster, "asks")["exitCode"] == 0
+    assert "found\n" in cluster.do("kubectl", "logs", "asks")
+
+
+def test_native_jobs_run_beside_pods(cluster: Cluster) -> None:
+    """A job of Slurm gets its GPUs by their index, and its output is where it asked for."""
+    words = ("--partition=hybrid", "--nodelist=real1", "--gres=gpu:2", "--output=/cluster/log/%j.out", "--wait")
+    cluster.slurm("sbatch", *words, "--chdir=/tmp", "--wrap=echo $SLURMD_NODENAME $CUDA_VISIBLE_DEVICES")
+    (file,) = (cluster.directory / "logs" / "slurm").glob("*.out")
+    assert file.read_text() == "real1 0,1\n"
+
+
+def give(cluster: Cluster, name: str, *devices: int, script: str = "env | grep GPU_DEVICE | sort") -> None:
+    """A pod with a claim that has these GPUs of the first node: allocated and reserved first, then bound."""
+    exactly = {"deviceClassName": "gpu.local-cluster", "allocationMode": "ExactCount", "count": len(devices)}
+    spec = {"devices": {"requests": [{"name": "gpus", "exactly": exactly}]}}
+    head = {"apiVersion": "resource.k8s.io/v1", "kind": "ResourceClaim", "metadata": {"name": name}}
+    create(cluster, {**head, "spec": spec})
+    shown = pod(name, "", script)
+    shown["spec"] |= {"schedulerName": "by-hand", "resourceClaims": [{"name": "gpus", "resourceClaimName": name}]}
+    shown["spec"]["containers"][0]["resources"]["claims"] = [{"name": "gpus"}]
+    create(cluster, shown)
+    patch = json.dumps({"status": allocated(name, uid(cluster, name), devices)})
+    cluster.do("kubectl", "patch", "resourceclaim", name, "--subresource=status", "--type=merge", f"--patch={patch}")
+    bind(cluster, name)
+
+
+def allocated(name: str, holder: str, devices: Sequence[int]) -> dict[str, Any]:
+    """The status of a claim whose devices are chosen, for one pod."""
+    given = [{"request": "gpus", "driver": "gpu.local-cluster", "pool": "real1", "device": f"gpu-{n}"} for n in devices]
+    fields = [{"key": "metadata.name", "operator": "In", "values": ["real1"]}]
+    allocation = {"devices": {"results": given}, "nodeSelector": {"nodeSelectorTerms": [{"matchFields": fields}]}}
+    return {"allocation": allocation, "reservedFor": [{"resource": "pods", "name": name, "uid": holder}]}
+
+
+def uid(cluster: Cluster, name: str) -> str:
+    """Of the pod."""
+    return cluster.do("kubectl", "get", "pod", name, "--output=jsonpath={.metadata.uid}")
+
+
+def bind(cluster: Cluster, name: str) -> None:
+    """What a scheduler does last."""
+    target = {"apiVersion": "v1", "kind": "Node", "name": "real1"}
+    body = json.dumps({"apiVersion": "v1", "kind": "Binding", "metadata": {"name": name}, "target": target})
+    path = f"/api/v1/namespaces/default/pods/{name}/binding"
+    cluster.do("kubectl", "create", f"--raw={path}", "--filename=-", text=body)
+
+
+def test_devices_are_published_with_the_indices_of_slurm(cluster: Cluster) -> None:
+    """Four on each node; an index is that of the device file in gres.conf."""
+    slices = [one["spec"] for one in cluster.objects("resourceslices")]
+    assert {one["nodeName"]: [device["name"] for device in one["devices"]] for one in slices} == {
+        node: ["gpu-0", "gpu-1", "gpu-2", "gpu-3"] for node in ("real1", "real2")
+    }
+    attributes = [device["attributes"] for device in slices[0]["devices"]]
+    assert [(one["index"]["int"], one["numa"]["int"]) for one in attributes] == [(0, 0), (1, 0), (2, 1), (3, 1)]
+
+
+def test_a_container_has_the_devices_of_its_claim(cluster: Cluster) -> None:
+    """Whoever writes the allocation into the claim has chosen them; and they are free again afterwards."""
+    for name in ("first", "second"):
+        give(cluster, name, 1, 3)
+        assert ended(cluster, name)["exitCode"] == 0
+        assert cluster.do("kubectl", "logs", name) == "GPU_DEVICE_1=GPU-real1-1\nGPU_DEVICE_3=GPU-real1-3\n"
+        cluster.do("kubectl", "delete", "pod", name)
+
+
+def test_no_device_is_given_twice(cluster: Cluster) -> None:
+    """The driver refuses what another claim holds, so that the second pod does not start."""
+    give(cluster, "holds", 0, script="sleep infinity")
+    wait.until(lambda: status(cluster, "holds")["phase"] == "Running", "holder")
+    give(cluster, "wants", 0)
+    said = ("get", "events", "--field-selector=involvedObject.name=wants", "--output=custom-columns=:message")
+    wait.until(lambda: "gpu-0 is prepared for claim" in cluster.do("kubectl", *said), "refusal")
+    cluster.do("kubectl", "delete", "pod", "holds")
+    assert ended(cluster, "wants")["exitCode"] == 0
+
+
+@pytest.mark.parametrize("part", ["kubelet", "containerd", "dra"])
+def test_pods_outlive_their_servers(cluster: Cluster, part: str) -> None:
+    """After a kill -9 it is started again, and the process in the pod is the same."""
+    before = running(cluster, part, "real1")
+    cluster.do("part", f"real1-{part}", "kill")
+    assert cluster.run("status").returncode == 1
+    assert cluster.up() < REPAIR_SECONDS
+    assert (status(cluster, part)["phase"], container(cluster, part)) == ("Running", before)
+
+
+def test_a_power_cut_ends_every_process_of_a_node(cluster: Cluster) -> None:
+    """The pod of that node fails, the pod of the other one runs on."""
+    running(cluster, "cut", "real1")
+    before = running(cluster, "spared", "real2")
+    cluster.do("part", "real1-machine", "kill")
+    assert cluster.run("status").returncode == 1
+    assert cluster.up() < REPAIR_SECONDS
+    assert ended(cluster, "cut")["exitCode"] != 0
+    assert (status(cluster, "spared")["phase"], container(cluster, "spared")) == ("Running", before)
+
+
+@pytest.mark.parametrize("part", ["slurmd-real1", "real-network"])
+def test_up_repairs(cluster: Cluster, part: str) -> None:
+    """What was killed runs again, and both sides are ready."""
+    cluster.do("part", part, "kill")
+    assert cluster.run("status").returncode == 1
+    assert cluster.up() < REPAIR_SECONDS
+    assert states(cluster) == {"real1": "idle", "real2": "idle"}
+
+
+def test_one_is_taken_away(cluster: Cluster) -> None:
+    """Neither side knows it any more; the other one runs on."""
+    before, pids = running(cluster, "stays", "real1"), cluster.pids()
+    cluster.up(REAL_NODES="1")
+    assert cluster.pids()["real1-machine"] == pids["real1-machine"]
+    assert states(cluster) == {"real1": "idle"}
+    wait.until(lambda: len(cluster.objects("nodes")) == 9, "end of the second node")
+    assert (status(cluster, "stays")["phase"], container(cluster, "stays")) == ("Running", before)
+
+
+def test_down_leaves_nothing_of_them(cluster: Cluster) -> None:
+    """No process, mount, control group or network link, also when the record of a node is lost."""
+    while_up = cluster.traces()
+    assert while_up.kernel
+    (cluster.directory / "pids" / "real1-machine.json").unlink()
+    cluster.do("down")
+    assert cluster.traces() == cluster.before
