@@ -46,7 +46,7 @@ class NodePair:
 
     @property
     def deserted(self) -> bool:
-        """It was added for a node that has gone or has another name now; whoever claims its name waits for its end."""
+        """It was added for a node that has gone or has another name now; one that claims its name waits for its end."""
         if self.record is None or not self.registering:
             return False
         claimants = (self.node,) if self.node is not None else self.rivals
