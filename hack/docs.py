@@ -57,6 +57,7 @@ def pages() -> dict[pathlib.Path, str]:
         ("decisions-table.md", "actions", docs_tables.actions()),
         ("hooks.md", "policy", docs_hooks.options("policy")),
         ("hooks.md", "eligibility", docs_hooks.options("eligibility")),
+        ("device-claims.md", "options", docs_hooks.options("device-claims")),
         ("kai.md", "options", docs_hooks.options("kai")),
         ("kube-scheduler.md", "options", docs_hooks.options("kube-scheduler")),
         ("kube-scheduler.md", "predicates", docs_hooks.predicates()),

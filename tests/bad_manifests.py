@@ -205,7 +205,7 @@ def _specs(scheduler: str) -> tuple[BadManifest, ...]:
         BadManifest(
             name="claims",
             manifest=pod("bad-claims", scheduler, resourceClaims=[{"name": "gpu", "resourceClaimTemplateName": "gpu"}]),
-            words=("spec.resourceClaims[0] (gpu)", "honoured by no hook of this version"),
+            words=("spec.resourceClaims[0] (gpu)", "needs hook device-claims"),
         ),
     )
 

@@ -304,10 +304,13 @@ def _ports(spec: str, say: _Say, _single: str) -> list[str]:
     return found
 
 
+def _device_claims(spec: str, say: _Say, _single: str) -> list[str]:
+    claims, claim = f"{spec}.resourceClaims", '"spec.resourceClaims (" + c.name + ")"'
+    return [f"(has({claims}) ? {claims}.map(c, {say(claim)}) : [])"]
+
+
 def _devices(spec: str, say: _Say, _single: str) -> list[str]:
-    claims, by_class = f"{spec}.resourceClaims", f"k.startsWith({literal(DEVICE_CLASS)})"
-    claim = '"spec.resourceClaims (" + c.name + ")"'
-    found = [f"(has({claims}) ? {claims}.map(c, {say(claim)}) : [])"]
+    by_class, found = f"k.startsWith({literal(DEVICE_CLASS)})", list[str]()
     for sort in ("containers", "initContainers"):
         limits = "c.resources.limits"
         rows = f"{spec}.{sort}.filter(c, has(c.resources) && has({limits}) && {limits}.exists(k, {by_class}))"
@@ -321,5 +324,6 @@ _DEMANDS: Final[Mapping[Feature, Callable[[str, _Say, str], list[str]]]] = {
     Feature.POD_AFFINITY: _near,
     Feature.POD_ANTI_AFFINITY: _away,
     Feature.HOST_PORTS: _ports,
-    Feature.RESOURCE_CLAIMS: _devices,
+    Feature.RESOURCE_CLAIMS: _device_claims,
+    Feature.CLASS_RESOURCES: _devices,
 }

@@ -80,7 +80,8 @@ def changeable(settings: Settings, around: ChainServices) -> Config:
     ignored = sorted({name for one in settings.hooks for name in _ignored(one.options)})
     told = {"eligibility": {"scheduler_names": list(settings.scheduler_names), "ignored_resources": ignored}}
     chain = registry.build(wanted, dataclasses.replace(around, strict=settings.unhonoured == "wait"), told=told)
-    return Config(rules=dataclasses.replace(translation, parts_of=chain.parts_of), chain=chain, ends=ends(settings))
+    translation = dataclasses.replace(translation, parts_of=chain.parts_of, devices_of=chain.devices_of)
+    return Config(rules=translation, chain=chain, ends=ends(settings))
 
 
 def _ignored(options: Any) -> Iterator[str]:

@@ -56,6 +56,8 @@ class Feeds:
         #: Informers that start once the cluster serves their kind; those in `_unserved` have not started.
         self._optional: dict[str, Informer[Any]] = {}
         self._unserved: Mapping[str, Kind[Any]] = {}
+        #: The listeners to ResourceSlices: hooks and the node controller share one informer, for there are many.
+        self._of_slices: tuple[Changed, ...] = ()
         self._changed: Changed = lambda _old, _new: None
         self._appeared: Callable[[], None] = lambda: None
         self._due = float("-inf")
@@ -163,22 +165,39 @@ class Feeds:
             self._changed(None, one)
 
     def views(self, needs: Iterable[Need], changed: Callable[[Any, Any], None]) -> Mapping[Need, View]:
-        """Watch what hooks declare. A change wakes the workloads that wait for one."""
+        """Watch what hooks declare, and what every chain looks at. A change wakes the workloads that wait for one.
+
+        What a hook declares is waited for before anything is scheduled, also what is optional for all others.
+        """
         found: dict[Need, View] = {}
-        for need in needs:
+        wanted = frozenset(needs)
+        for need in sorted(wanted | needs_table.OPTIONAL, key=lambda one: one.value):
             kind = needs_table.KINDS[need]
-            if need in needs_table.OPTIONAL:
+            if need not in wanted:
                 found[need] = self._when_served(need.value, kind, changed)
             else:
-                made = self._made(kind, ports.EVERYWHERE, changed)
+                made = self._made(kind, ports.EVERYWHERE, self._listener(need, changed))
                 self._enter(need.value, made)
                 found[need] = made.store
         return found
 
     def slices(self, changed: Callable[[Any, Any], None]) -> Callable[[], Sequence[ResourceSlice] | None]:
         """Watch ResourceSlices, once the cluster serves them. The result is None before their first list."""
-        store = self._when_served(kinds.RESOURCESLICES.plural, kinds.RESOURCESLICES, changed)
+        name, told = Need.RESOURCESLICES.value, self._listener(Need.RESOURCESLICES, changed)
+        known = self._informers.get(name)
+        store = known.store if known is not None else self._when_served(name, kinds.RESOURCESLICES, told)
         return lambda: store.all() if store.synced else None
+
+    def _listener(self, need: Need, changed: Changed) -> Changed:
+        if need is not Need.RESOURCESLICES:
+            return changed
+        self._of_slices = (*self._of_slices, changed)
+
+        def tell(old: Object | None, new: Object | None) -> None:
+            for listener in self._of_slices:
+                listener(old, new)
+
+        return tell
 
     def _when_served(self, name: str, kind: Kind[Any], changed: Callable[[Any, Any], None]) -> Store[Any]:
         made = self._made(kind, ports.EVERYWHERE, changed)
@@ -189,7 +208,16 @@ class Feeds:
         self, needs: Iterable[Need], changed: Callable[[Any, Any], None], within: float = FIRST_LIST
     ) -> Mapping[Need, View]:
         """The same while the daemon runs: all of them, or none and BadConfiguration if one cannot be listed in time."""
-        made = {need: self._made(needs_table.KINDS[need], ports.EVERYWHERE, changed) for need in needs}
+        wanted = frozenset(needs)
+        shared = self._informers.get(Need.RESOURCESLICES.value) if Need.RESOURCESLICES in wanted else None
+        if shared is not None and shared.store.synced:
+            self._listener(Need.RESOURCESLICES, changed)
+            more = self.more_views(wanted - {Need.RESOURCESLICES}, changed, within)
+            return {**more, Need.RESOURCESLICES: shared.store}
+        made = {
+            need: self._made(needs_table.KINDS[need], ports.EVERYWHERE, self._listener(need, changed))
+            for need in wanted
+        }
         for one in made.values():
             one.start()
         end = self._clock.now() + within

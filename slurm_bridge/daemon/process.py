@@ -39,7 +39,7 @@ from slurm_bridge.daemon.loops import LOOK, Loops, WorkerPool
 from slurm_bridge.daemon.namespace_labels import NamespaceLabels
 from slurm_bridge.daemon.reload import Reload, SettingsReader, Use
 from slurm_bridge.hooks.chain import Chain
-from slurm_bridge.hooks.needs import OPTIONAL, Need, View
+from slurm_bridge.hooks.needs import Need, View
 from slurm_bridge.informers.source import PodSource
 from slurm_bridge.model.devices import ResourceSlice
 from slurm_bridge.model.meta import Object
@@ -228,7 +228,7 @@ class Daemon:
 
     def _watched(self, needs: frozenset[Need]) -> Mapping[Need, View]:
         """Watch what hooks need; the views are kept for later configurations."""
-        self._views = self._feeds.views(needs | OPTIONAL, self._on_surroundings)
+        self._views = self._feeds.views(needs, self._on_surroundings)
         return self._views
 
     def _on_surroundings(self, old: Object | None, new: Object | None) -> None:

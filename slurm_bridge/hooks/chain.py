@@ -20,6 +20,7 @@ from typing import Any
 from slurm_bridge.cluster import fewest
 from slurm_bridge.cluster.fewest import Fewest
 from slurm_bridge.cluster.room import NodeRooms
+from slurm_bridge.cluster.rules.devices import DeviceSight
 from slurm_bridge.cluster.rules.volumes import Storage
 from slurm_bridge.cluster.snapshot import ClusterSnapshot
 from slurm_bridge.hooks import (
@@ -46,6 +47,7 @@ from slurm_bridge.hooks.services import ChainServices
 from slurm_bridge.hooks.session import Session
 from slurm_bridge.hooks.usable_nodes import Avoid, FilterResult, UsableNodes
 from slurm_bridge.model.features import Feature
+from slurm_bridge.model.job import Gres
 from slurm_bridge.model.verdict import Obstacle, Reject, Wait
 from slurm_bridge.model.workload import Workload
 from slurm_bridge.translate.translator import Translated
@@ -107,6 +109,12 @@ class Chain:
         honoured = Feature.WAITING_CLAIMS in self._layers.honoured
         return needs.storage(self._layers.views.get) if honoured else None
 
+    @property
+    def devices(self) -> DeviceSight | None:
+        """Devices and the claims to them as last heard; None where no hook honours ResourceClaims."""
+        hook = next((hook.can.gives_devices for hook in self.hooks if hook.can.gives_devices), None)
+        return hook.devices(self._layers.views) if hook is not None else None
+
     def see(self, views: Mapping[Need, View]) -> None:
         """Give the hooks the objects that they need; raises LookupError naming what is missing."""
         missing = sorted(need.value for need in self.needs - views.keys())
@@ -136,6 +144,13 @@ class Chain:
             except Exception as error:  # noqa: BLE001 - a defect of one hook must not stop the workload
                 text = f"hook {hook.name}: parts_of failed for {workload.root}: {type(error).__name__}: {error}"
                 self._layers.own_log.warning(text)
+        return {}
+
+    def devices_of(self, workload: Workload) -> Mapping[str, tuple[Gres, ...]]:
+        """What the ResourceClaims of pods, by their uids, ask Slurm for."""
+        for hook in self.hooks:
+            if hook.can.gives_devices is not None:
+                return hook.can.gives_devices.devices_of(workload, self._layers.views)
         return {}
 
     def close(self) -> None:

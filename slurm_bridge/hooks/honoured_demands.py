@@ -47,12 +47,15 @@ ADVICE: Final[Mapping[Feature, Advice]] = {
         "kube-scheduler (predicate CheckVolumeBinding)", "use a class that binds immediately, or bind the claim"
     ),
     Feature.RESOURCE_CLAIMS: Advice(
-        "", "ask for the devices by an extended resource that nodes have, or name another scheduler"
+        "device-claims", "ask for the devices by an extended resource that nodes have, or name another scheduler"
+    ),
+    Feature.CLASS_RESOURCES: Advice(
+        "", "ask for the devices by a ResourceClaim, or by an extended resource that nodes have"
     ),
 }
 
 #: Never ignored, because no kubelet starts a pod whose claim is not allocated, or not bound.
-NEVER_IGNORED: Final = frozenset({Feature.RESOURCE_CLAIMS, Feature.WAITING_CLAIMS})
+NEVER_IGNORED: Final = frozenset({Feature.RESOURCE_CLAIMS, Feature.CLASS_RESOURCES, Feature.WAITING_CLAIMS})
 
 
 def missing(

@@ -11,6 +11,7 @@
     Reserves      passed, keeps                    says for which workloads nodes are kept
     HasThreads    dead                             has threads that have to live for as long as it does
     Parts         parts_of                         says which parts of a workload have to have nodes of their own
+    GivesDevices  devices_of, devices              says what ResourceClaims ask for, and which devices there are
 
 Capabilities are found once, when a hook becomes part of a chain (`Capabilities.of`). Hooks of a site have `close` only;
 all others are for hooks that ship with the bridge. Registration refuses a hook with half of a capability (`problems`).
@@ -21,9 +22,11 @@ import inspect
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Protocol, Self, runtime_checkable
 
+from slurm_bridge.cluster.rules.devices import DeviceSight
 from slurm_bridge.hooks.base import Ask
 from slurm_bridge.hooks.evictions import Evicts, Preempts
 from slurm_bridge.hooks.needs import Need, View
+from slurm_bridge.model.job import Gres
 from slurm_bridge.model.names import NO_WORKLOAD, WorkloadKey
 from slurm_bridge.model.workload import Workload
 
@@ -136,6 +139,17 @@ class Parts(Protocol):
         """
 
 
+@runtime_checkable
+class GivesDevices(Protocol):
+    """A hook that honours ResourceClaims; called by any thread. `views` are those of its `needs`."""
+
+    def devices_of(self, workload: Workload, views: Mapping[Need, View]) -> Mapping[str, tuple[Gres, ...]]:
+        """What the claims of each pod, by its uid, ask Slurm for; pods of which that is not known are left out."""
+
+    def devices(self, views: Mapping[Need, View]) -> DeviceSight:
+        """Claims and devices as last heard."""
+
+
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
 class Capabilities:
     """The hook itself under each capability that it has, else None."""
@@ -150,6 +164,7 @@ class Capabilities:
     reserves: Reserves | None = None
     has_threads: HasThreads | None = None
     parts: Parts | None = None
+    gives_devices: GivesDevices | None = None
 
     @classmethod
     def of(cls, hook: object, *, foreign: bool) -> Self:
@@ -170,6 +185,7 @@ PROTOCOLS: Mapping[str, type] = {
     "reserves": Reserves,
     "has_threads": HasThreads,
     "parts": Parts,
+    "gives_devices": GivesDevices,
 }
 
 #: Members of several Protocols: one of them alone is no sign of any.

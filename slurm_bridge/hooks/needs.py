@@ -28,6 +28,8 @@ class Need(enum.Enum):
     CSINODES = "csinodes"
     PRIORITYCLASSES = "priorityclasses"
     DEVICECLASSES = "deviceclasses"
+    RESOURCECLAIMS = "resourceclaims"
+    RESOURCESLICES = "resourceslices"
 
     # That of an Enum is written in Python, and needs are looked up a dozen times for each workload.
     __hash__ = object.__hash__
@@ -47,6 +49,8 @@ KINDS: Mapping[Need, Kind[Object]] = {
     Need.CSINODES: kinds.CSINODES,
     Need.PRIORITYCLASSES: kinds.PRIORITYCLASSES,
     Need.DEVICECLASSES: kinds.DEVICECLASSES,
+    Need.RESOURCECLAIMS: kinds.RESOURCECLAIMS,
+    Need.RESOURCESLICES: kinds.RESOURCESLICES,
 }
 
 #: What every chain looks at where the cluster serves it. Where it is not served, or may not be listed, there is none

@@ -37,6 +37,7 @@ Builder = Callable[..., object]
 BUILTIN: Mapping[str, str] = {
     "policy": "slurm_bridge.families.policy:Policy",
     "eligibility": "slurm_bridge.families.eligibility:Eligibility",
+    "device-claims": "slurm_bridge.families.device_claims.hook:DeviceClaims",
     "vela": "slurm_bridge.families.vela.hook:Vela",
     "kube-scheduler": "slurm_bridge.families.kube_scheduler.profiles:Profiles",
     "preemption": "slurm_bridge.families.kube_scheduler.preemption.hook:Preemption",

@@ -1,12 +1,56 @@
-"""Classes of devices that pods claim, with the extended resource of each, and the devices that drivers publish."""
+"""Dynamic Resource Allocation: classes of devices, the devices that drivers publish, and the claims to them."""
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any, Final, NamedTuple
+
+import msgspec
 
 from slurm_bridge.model.meta import Object, Record
 
+#: With this finalizer Kubernetes' own controller takes an allocation back after the last pod, and not before.
+FINALIZER: Final = "resource.kubernetes.io/delete-protection"
+
+EXACT_COUNT: Final = "ExactCount"
+
+_KEEPS_PODS_AWAY: Final = frozenset({"NoSchedule", "NoExecute"})
+
+
+class DeviceId(NamedTuple):
+    """What a device is called in the whole cluster."""
+
+    driver: str
+    pool: str
+    device: str
+
+    def __str__(self) -> str:
+        return f"{self.driver}/{self.pool}/{self.device}"
+
+
+class CelExpression(Record, frozen=True, kw_only=True):
+    """A condition on a device, in CEL."""
+
+    expression: str = ""
+
+
+class DeviceSelector(Record, frozen=True, kw_only=True):
+    """One condition; `cel` is None for kinds that this version does not know."""
+
+    cel: CelExpression | None = None
+
+
+class DeviceConfiguration(Record, frozen=True, kw_only=True):
+    """Parameters for the driver, handed on as they are; `requests` empty: for all requests of the claim."""
+
+    requests: tuple[str, ...] = ()
+    opaque: dict[str, Any] | None = None
+
 
 class DeviceClassSpec(Record, frozen=True, kw_only=True):
-    """The extended resource by which pods may ask for a device of this class without a claim."""
+    """Which devices belong to a class; by the extended resource pods may ask for one of them without a claim."""
 
     extended_resource_name: str | None = None
+    selectors: tuple[DeviceSelector, ...] = ()
+    config: tuple[DeviceConfiguration, ...] = ()
 
 
 class DeviceClass(Object, frozen=True, kw_only=True):
@@ -27,12 +71,39 @@ class CounterConsumption(Record, frozen=True, kw_only=True):
     counter_set: str = ""
 
 
+class DeviceAttribute(Record, frozen=True, kw_only=True):
+    """One value, of one of four types; none of them where this version does not know the type."""
+
+    integer: int | None = msgspec.field(default=None, name="int")
+    boolean: bool | None = msgspec.field(default=None, name="bool")
+    string: str | None = None
+    version: str | None = None
+
+
+class DeviceCapacity(Record, frozen=True, kw_only=True):
+    """An amount, as a Kubernetes quantity."""
+
+    value: str | int | float = 0
+
+
 class Device(Record, frozen=True, kw_only=True):
-    """One device, or a partition of one: these consume counters that they share with others."""
+    """One device, or a partition of one: these consume counters that they share with others.
+
+    Attributes and capacities have names with or without a domain; without one it is that of the driver.
+    """
 
     name: str = ""
+    attributes: dict[str, DeviceAttribute] = {}
+    capacity: dict[str, DeviceCapacity] = {}
     consumes_counters: tuple[CounterConsumption, ...] = ()
     taints: tuple[DeviceTaint, ...] = ()
+    allow_multiple_allocations: bool = False
+    binding_conditions: tuple[str, ...] = ()
+
+    @property
+    def counts(self) -> bool:
+        """It is no partition, and no taint keeps pods from it."""
+        return not self.consumes_counters and not any(taint.effect in _KEEPS_PODS_AWAY for taint in self.taints)
 
 
 class ResourcePool(Record, frozen=True, kw_only=True):
@@ -56,3 +127,119 @@ class ResourceSlice(Object, frozen=True, kw_only=True):
     """A ResourceSlice."""
 
     spec: ResourceSliceSpec = ResourceSliceSpec()
+
+
+class ExactRequest(Record, frozen=True, kw_only=True):
+    """Devices of one class; in a list of alternatives each has a name."""
+
+    name: str = ""
+    device_class_name: str = ""
+    selectors: tuple[DeviceSelector, ...] = ()
+    allocation_mode: str = EXACT_COUNT
+    count: int = 1
+    admin_access: bool | None = None
+    tolerations: tuple[dict[str, Any], ...] = ()
+    capacity: dict[str, Any] | None = None
+
+
+class DeviceRequest(Record, frozen=True, kw_only=True):
+    """One request of a claim: exactly these devices, or the first of several alternatives that there is."""
+
+    name: str = ""
+    exactly: ExactRequest | None = None
+    first_available: tuple[ExactRequest, ...] = ()
+
+
+class DeviceClaim(Record, frozen=True, kw_only=True):
+    """What a claim asks for. Of constraints only their number matters: this version honours none."""
+
+    requests: tuple[DeviceRequest, ...] = ()
+    constraints: tuple[dict[str, Any], ...] = ()
+    config: tuple[DeviceConfiguration, ...] = ()
+
+
+class ResourceClaimSpec(Record, frozen=True, kw_only=True):
+    """It never changes."""
+
+    devices: DeviceClaim = DeviceClaim()
+
+
+class AllocatedDevice(Record, frozen=True, kw_only=True):
+    """A device that a claim holds, for one of its requests."""
+
+    request: str = ""
+    driver: str = ""
+    pool: str = ""
+    device: str = ""
+    admin_access: bool | None = None
+
+    @property
+    def id(self) -> DeviceId:
+        """The device itself."""
+        return DeviceId(self.driver, self.pool, self.device)
+
+
+class AllocatedDevices(Record, frozen=True, kw_only=True):
+    """All devices of a claim."""
+
+    results: tuple[AllocatedDevice, ...] = ()
+
+
+class ClaimAllocation(Record, frozen=True, kw_only=True):
+    """The devices of a claim, and the nodes from which they can be used."""
+
+    devices: AllocatedDevices = AllocatedDevices()
+    node_selector: dict[str, Any] | None = None
+
+
+class Consumer(Record, frozen=True, kw_only=True):
+    """An object that may use a claim: a pod, where the group is empty and the resource is `pods`."""
+
+    api_group: str = msgspec.field(default="", name="apiGroup")
+    resource: str = ""
+    name: str = ""
+    uid: str = ""
+
+
+class ResourceClaimStatus(Record, frozen=True, kw_only=True):
+    """What a claim holds, and for which pods."""
+
+    allocation: ClaimAllocation | None = None
+    reserved_for: tuple[Consumer, ...] = ()
+
+
+class ResourceClaim(Object, frozen=True, kw_only=True):
+    """A ResourceClaim."""
+
+    spec: ResourceClaimSpec = ResourceClaimSpec()
+    status: ResourceClaimStatus = ResourceClaimStatus()
+
+    @property
+    def held(self) -> tuple[DeviceId, ...]:
+        """The devices that no other claim may get. Administrators look at devices beside their users."""
+        allocation = self.status.allocation
+        return () if allocation is None else tuple(one.id for one in allocation.devices.results if not one.admin_access)
+
+
+def pools(slices: Iterable[ResourceSlice]) -> Mapping[tuple[str, str, str], Sequence[ResourceSliceSpec]]:
+    """The slices of nodes, by node, driver and pool."""
+    found: dict[tuple[str, str, str], list[ResourceSliceSpec]] = {}
+    for spec in (one.spec for one in slices):
+        if spec.node_name:
+            found.setdefault((spec.node_name, spec.driver, spec.pool.name), []).append(spec)
+    return found
+
+
+def published(specs: Sequence[ResourceSliceSpec]) -> tuple[Device, ...] | None:
+    """The devices of one pool of one node, by its newest generation; None while the driver is still publishing it."""
+    newest = max(spec.pool.generation for spec in specs)
+    current = [spec for spec in specs if spec.pool.generation == newest]
+    if any(spec.pool.resource_slice_count != len(current) for spec in current):
+        return None
+    return tuple(device for spec in current for device in spec.devices)
+
+
+def usable(devices: Sequence[Device]) -> tuple[Device, ...]:
+    """Those that count. A name that is there twice is a mistake of the driver: nothing may speak against either."""
+    left_out = {device.name for device in devices if not device.counts}
+    return tuple({device.name: device for device in devices if device.name not in left_out}.values())

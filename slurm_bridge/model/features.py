@@ -14,6 +14,7 @@ class Feature(enum.Enum):
     SOLE_CLAIMS = "claims that one pod alone may use"
     WAITING_CLAIMS = "claims that are bound only after a node was chosen"
     RESOURCE_CLAIMS = "devices by resource claim"
+    CLASS_RESOURCES = "devices by the extended resource of a DeviceClass"
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)

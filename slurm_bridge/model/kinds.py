@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from typing import Generic, TypeVar
 
 from slurm_bridge.model.budget import PodDisruptionBudget
-from slurm_bridge.model.devices import DeviceClass, ResourceSlice
+from slurm_bridge.model.devices import DeviceClass, ResourceClaim, ResourceSlice
 from slurm_bridge.model.groups import CoschedulingPodGroup, Job, JobSet, LeaderWorkerSet, PodGroup
 from slurm_bridge.model.lease import Lease
 from slurm_bridge.model.meta import Object, OwnerReference
@@ -140,6 +140,9 @@ RESOURCESLICES = Kind(
     record=ResourceSlice,
     namespaced=False,
 )
+RESOURCECLAIMS = Kind(
+    group="resource.k8s.io", versions=("v1",), plural="resourceclaims", kind="ResourceClaim", record=ResourceClaim
+)
 
 ALL: tuple[Kind[Object], ...] = (
     PODS,
@@ -167,6 +170,7 @@ ALL: tuple[Kind[Object], ...] = (
     PRIORITYCLASSES,
     DEVICECLASSES,
     RESOURCESLICES,
+    RESOURCECLAIMS,
 )
 
 _BY_NAME: Mapping[tuple[str, str], Kind[Object]] = {(kind.group, kind.kind): kind for kind in ALL}

@@ -84,6 +84,13 @@ class PodSpec(Record, frozen=True, kw_only=True):
     subdomain: str = ""
 
 
+class PodClaimStatus(Record, frozen=True, kw_only=True):
+    """The ResourceClaim that was made for one of the pod's entries; None where the entry needs none."""
+
+    name: str = ""
+    resource_claim_name: str | None = None
+
+
 class PodStatus(Record, frozen=True, kw_only=True):
     """What the cluster reports of the pod."""
 
@@ -93,6 +100,7 @@ class PodStatus(Record, frozen=True, kw_only=True):
     conditions: tuple[Condition, ...] = ()
     nominated_node_name: str | None = None
     start_time: str | None = None
+    resource_claim_statuses: tuple[PodClaimStatus, ...] = ()
 
 
 class Pod(Object, frozen=True, kw_only=True):

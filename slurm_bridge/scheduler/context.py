@@ -20,6 +20,7 @@ from slurm_bridge.model.verdict import Obstacle
 from slurm_bridge.model.workload import Root, Workload
 from slurm_bridge.runtime import backoff, hands
 from slurm_bridge.scheduler.avoid import Avoided, Holds
+from slurm_bridge.scheduler.device_writes import DeviceWrites
 from slurm_bridge.scheduler.eviction.hold_table import HoldTable
 from slurm_bridge.scheduler.guard import Guard
 from slurm_bridge.scheduler.ids import IdRange
@@ -161,8 +162,10 @@ class SchedulerContext:
     each: hands.Each = hands.in_turn
     #: Workloads that wait for other pods to leave nodes.
     node_waiters: KeyedWaiters = dataclasses.field(default_factory=KeyedWaiters)
-    #: Workloads that wait for claims to be bound, by namespace and name of the claim.
+    #: Workloads that wait for claims to be bound, by namespace and name of the claim; ResourceClaims behind their kind.
     claim_waiters: KeyedWaiters = dataclasses.field(default_factory=KeyedWaiters)
+    #: Devices that claims are about to get.
+    device_writes: DeviceWrites = dataclasses.field(default_factory=DeviceWrites)
     #: One at a time: of two allocations that are placed at the same moment the second has to see the first.
     placing: threading.Lock = dataclasses.field(default_factory=threading.Lock)
     scans: Scans = dataclasses.field(default_factory=Scans)

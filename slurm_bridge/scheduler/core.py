@@ -11,6 +11,7 @@ from loguru import logger
 
 from slurm_bridge import errors
 from slurm_bridge.cluster.rules import claims, volumes
+from slurm_bridge.model.devices import ResourceClaim
 from slurm_bridge.model.job import Phase
 from slurm_bridge.model.meta import Object
 from slurm_bridge.model.names import NO_WORKLOAD, WorkloadKey
@@ -22,7 +23,7 @@ from slurm_bridge.scheduler import queue as queues
 from slurm_bridge.scheduler.actions import Act
 from slurm_bridge.scheduler.context import Config, SchedulerContext
 from slurm_bridge.scheduler.cycle import Cycle
-from slurm_bridge.scheduler.effects import look_up
+from slurm_bridge.scheduler.effects import device_claims, look_up
 from slurm_bridge.scheduler.effects.look_up import root_of
 from slurm_bridge.scheduler.eviction.controller import EvictionController
 from slurm_bridge.scheduler.leftovers import Leftovers
@@ -55,6 +56,7 @@ class Core:
         self.resizes = Resizes(context)
         self._nodes_changed: float | None = None
         self._volumes_changed: float | None = None
+        self._claims_changed: float | None = None
         self._pods_changed: float | None = None
         self._stirred = 0
         self._giving_back: list[WorkloadKey] = []
@@ -152,12 +154,24 @@ class Core:
         Workloads that hold nodes until a claim is bound are looked at at once, others with claims when it settles.
         """
         for one in (old, new):
-            for key in self.context.claim_waiters.take(claims.claim_of(one)) if one is not None else ():
+            for key in self.context.claim_waiters.take(_claim_of(one)) if one is not None else ():
                 self.queue.activate(key, urgent=True)
-        if isinstance(new or old, Claim | Volume):
+        if isinstance(new or old, ResourceClaim):
+            self._claim_changed(new or old)
+        elif isinstance(new or old, Claim | Volume):
             self._volumes_changed = self._volumes_changed or self.context.clock.now()
         elif self._nodes_changed is None:
             self._nodes_changed = self.context.clock.now()
+
+    def _claim_changed(self, claim: Object | None) -> None:
+        """A ResourceClaim: made for a pod it matters for this pod only, any other one for all that name claims."""
+        owners = [one.uid for one in claim.metadata.owner_references if one.kind == "Pod"] if claim is not None else []
+        for uid in owners:
+            pod, key = self.pod_index.get(uid), self.pod_index.root_of(uid)
+            if pod is not None and key is not None and not pod.bound:
+                self.queue.activate(key)
+        if not owners:
+            self._claims_changed = self._claims_changed or self.context.clock.now()
 
     def on_owner(self, old: Object | None, new: Object | None) -> None:
         """An object that groups pods, or speaks for them, has changed in a field that counts."""
@@ -330,14 +344,21 @@ class Core:
     def _nodes_step(self) -> None:
         """Nodes have changed and settled: every workload without a node is looked at; of volumes, those with claims."""
         settled = self.context.clock.now() - NODES_SETTLE
-        nodes = self._nodes_changed is not None and self._nodes_changed <= settled
-        if not nodes and (self._volumes_changed is None or self._volumes_changed > settled):
+        nodes, storage, devices = (
+            since is not None and since <= settled
+            for since in (self._nodes_changed, self._volumes_changed, self._claims_changed)
+        )
+        if not (nodes or storage or devices):
             return
-        self._nodes_changed, self._volumes_changed = None if nodes else self._nodes_changed, None
+        self._nodes_changed = None if nodes else self._nodes_changed
+        self._volumes_changed = None if nodes or storage else self._volumes_changed
+        self._claims_changed = None if nodes or devices else self._claims_changed
         for key in self.pod_index.roots():
             members = self.pod_index.workload(key)
             wanting = members.pods(PodState.WANTING) if members is not None else ()
-            if any(nodes or volumes.claimed(pod) for pod in wanting):
+            if any(
+                nodes or (storage and volumes.claimed(pod)) or (devices and pod.spec.resource_claims) for pod in wanting
+            ):
                 self.queue.activate(key, urgent=any(one.phase is Phase.PENDING for one in self.context.table.of(key)))
 
     def _pods_step(self) -> None:
@@ -407,3 +428,8 @@ class Core:
         self.queue.reorder()
         for key in self.pod_index.roots():
             self.queue.activate(key, urgent=bool(self.context.table.of(key)))
+
+
+def _claim_of(changed: Object) -> str:
+    """Under which workloads wait for the claim that such a change is about."""
+    return device_claims.waiter(*changed.key) if isinstance(changed, ResourceClaim) else claims.claim_of(changed)

@@ -51,7 +51,11 @@ def read(workload: Workload, context: SchedulerContext) -> DesiredJob | Reject:
     rules, state = context.config.rules, context.states.of(workload.root.key)
     known = state.desired
     if known is not None and state.rules is rules and _same(known.workload, workload):
-        return known.why if isinstance(known, Untranslatable) else known
+        if isinstance(known, Untranslatable):
+            return known.why
+        # Claims may have appeared since, or been deleted.
+        if known.translated.devices == rules.devices_of(workload):
+            return known
     translated = translator.translate(workload, rules)
     if isinstance(translated, Reject):
         state.desired, state.rules = Untranslatable(workload=workload, why=translated), rules

@@ -25,7 +25,8 @@ def matters(old: Pod | None, new: Pod) -> bool:
     if new.bound:
         return False
     promised = old.status.nominated_node_name != new.status.nominated_node_name
-    return old.spec != new.spec or old.gated != new.gated or promised or regrouped(old, new)
+    claimed = old.status.resource_claim_statuses != new.status.resource_claim_statuses
+    return old.spec != new.spec or old.gated != new.gated or promised or claimed or regrouped(old, new)
 
 
 def refused(pod: Pod) -> bool:

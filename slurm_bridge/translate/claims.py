@@ -11,7 +11,7 @@ from slurm_bridge.model.workload import Deadline, Workload
 from slurm_bridge.translate import apart, forms, gres, members
 from slurm_bridge.translate import shapes as shaping
 from slurm_bridge.translate.annotations import ParsedAnnotation
-from slurm_bridge.translate.members import Amounts, EqualPods
+from slurm_bridge.translate.members import EqualPods
 from slurm_bridge.translate.rules import Rules
 from slurm_bridge.translate.shapes import Needs, Shape
 
@@ -85,7 +85,7 @@ def defaults(rules: Rules) -> Iterator[ClaimedValue]:
 def derived(group: EqualPods, rules: Rules, job: Deadline | None = None) -> Iterator[ClaimedValue]:
     """Of a single pod. The defaults hold for what it does not request: Slurm takes no memory for all of it."""
     requests = f"{rules.count} of {group.subject}"
-    for field, value in _asked(group.asked, rules).items():
+    for field, value in _asked(group, rules).items():
         yield ClaimedValue(field, value, requests)
     yield from _deadline((group,), job)
 
@@ -96,7 +96,7 @@ def largest(
     """Of a gang: the most that one of its pods requests; the defaults hold for what none requests."""
     most = shaping.bound([shape.needs for shape in shapes])
     values = {"cpus_per_task": most.cpus, "memory": Memory(mib=most.memory_mib), "gres": most.gres}
-    asked = [(group, _asked(group.asked, rules)) for group in groups]
+    asked = [(group, _asked(group, rules)) for group in groups]
     for field, value in values.items():
         asking = next((group for group, fields in asked if field in fields), None)
         if asking is not None:
@@ -125,19 +125,20 @@ def needs_of(group: EqualPods, said: Mapping[str, ParsedAnnotation], rules: Rule
         "cpus_per_task": rules.cpus,
         "memory": Memory(mib=rules.memory_mib),
         "gres": gres.parse(rules.gres) if rules.gres else (),
-        **_asked(group.asked, rules),
+        **_asked(group, rules),
         **{said[key].row.field: said[key].value for key in OF_EACH if key in said},
     }
     return Needs(cpus=found["cpus_per_task"], memory_mib=found["memory"].mib, gres=found["gres"])
 
 
-def _asked(amounts: Amounts, rules: Rules) -> dict[str, Any]:
+def _asked(group: EqualPods, rules: Rules) -> dict[str, Any]:
     found: dict[str, Any] = {}
+    amounts = group.asked
     if cpu := amounts.get("cpu"):
         found["cpus_per_task"] = quantity.whole(cpu)
     if memory := amounts.get("memory", Fraction(0)):
         found["memory"] = Memory(mib=quantity.mebibytes(memory))
-    if devices := gres.derive(amounts, rules.gres_names):
+    if devices := shaping.added([gres.derive(amounts, rules.gres_names), group.devices]):
         found["gres"] = devices
     return found
 

@@ -87,12 +87,14 @@ def _claimed(pod: Pod, _workload: Workload) -> Iterator[FeatureDemand]:
             yield FeatureDemand(feature=Feature.SOLE_CLAIMS, subject=subject(pod), field=sole, claim=claim)
 
 
-def _devices(pod: Pod, _workload: Workload) -> Iterator[FeatureDemand]:
-    feature, called = Feature.RESOURCE_CLAIMS, subject(pod)
+def _device_claims(pod: Pod, _workload: Workload) -> Iterator[FeatureDemand]:
     for number, one in enumerate(pod.spec.resource_claims):
-        yield FeatureDemand(
-            feature=feature, subject=called, field=f"spec.resourceClaims[{number}] ({_word(one.get('name'))})"
-        )
+        field = f"spec.resourceClaims[{number}] ({_word(one.get('name'))})"
+        yield FeatureDemand(feature=Feature.RESOURCE_CLAIMS, subject=subject(pod), field=field)
+
+
+def _devices(pod: Pod, _workload: Workload) -> Iterator[FeatureDemand]:
+    feature, called = Feature.CLASS_RESOURCES, subject(pod)
     for where, containers in (("containers", pod.spec.containers), ("initContainers", pod.spec.init_containers)):
         for number, container in enumerate(containers):
             for name in (*container.resources.limits, *container.resources.requests):
@@ -109,6 +111,7 @@ _TABLE: Sequence[Callable[[Pod, Workload], Iterator[FeatureDemand]]] = (
     _away,
     _ports,
     _claimed,
+    _device_claims,
     _devices,
 )
 

@@ -3,10 +3,12 @@
 import dataclasses
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from fractions import Fraction
+from types import MappingProxyType
 
 import msgspec
 
 from slurm_bridge.model import quantity
+from slurm_bridge.model.job import Gres
 from slurm_bridge.model.pod import Pod
 from slurm_bridge.translate import apart, forms, resources
 from slurm_bridge.translate.shapes import Needs, Shape
@@ -25,7 +27,8 @@ _encode = msgspec.json.Encoder(order="deterministic").encode
 class EqualPods:
     """Pods that ask Kubernetes for the same and have the same eligible nodes; `ranks` are those among all pods.
 
-    `amounts` is what Kubernetes counts for each, `asked` what Slurm is asked for.
+    `amounts` is what Kubernetes counts for each, `asked` what Slurm is asked for; `devices` are beside that those of
+    its ResourceClaims.
     """
 
     pods: tuple[Pod, ...]
@@ -34,6 +37,7 @@ class EqualPods:
     asked: Amounts
     where: bytes
     apart: bool
+    devices: tuple[Gres, ...] = ()
 
     @property
     def subject(self) -> str:
@@ -46,13 +50,16 @@ def subject(pod: Pod) -> str:
     return f"Pod {pod.metadata.namespace}/{pod.metadata.name}"
 
 
-def groups(pods: Sequence[Pod], *, limits: bool = False) -> tuple[tuple[EqualPods, ...], tuple[str, ...]]:
+def groups(
+    pods: Sequence[Pod], *, limits: bool = False, devices: Mapping[str, tuple[Gres, ...]] = MappingProxyType({})
+) -> tuple[tuple[EqualPods, ...], tuple[str, ...]]:
     """The groups in the order of their first pods, and what is wrong with the amounts of some.
 
-    `limits`: Slurm is asked for the limits of cpu and memory instead of the requests.
+    `limits`: Slurm is asked for the limits of cpu and memory instead of the requests. `devices` are those of the
+    ResourceClaims of pods, by uid.
     """
     found, problems = [], []
-    for ranks in _alike(pods):
+    for ranks in _alike(pods, devices):
         first = pods[ranks[0]]
         amounts, asked, wrong = _measure(first, limits=limits)
         group = EqualPods(
@@ -62,6 +69,7 @@ def groups(pods: Sequence[Pod], *, limits: bool = False) -> tuple[tuple[EqualPod
             asked=asked,
             where=_encode(_where(first)) if len(pods) > 1 else b"",
             apart=apart.from_its_like(first),
+            devices=devices.get(first.uid, ()),
         )
         found.append(group)
         if wrong:
@@ -106,7 +114,7 @@ def deadline(pods: Iterable[Pod]) -> tuple[int, Pod] | None:
     return max(limits, key=lambda limit: limit[0])
 
 
-def _alike(pods: Sequence[Pod]) -> Iterable[Sequence[int]]:
+def _alike(pods: Sequence[Pod], devices: Mapping[str, tuple[Gres, ...]]) -> Iterable[Sequence[int]]:
     """The ranks of pods with equal specs."""
     if len(pods) == 1:
         return ((0,),)
@@ -119,9 +127,23 @@ def _alike(pods: Sequence[Pod]) -> Iterable[Sequence[int]]:
         anti = (spec.affinity or {}).get("podAntiAffinity")
         labels = pod.metadata.labels if anti else None
         # All fields that are read here, as they are written.
-        read = (len(spec.containers), containers, spec.resources, spec.overhead, _where(pod), anti, labels)
+        read = (
+            len(spec.containers),
+            containers,
+            spec.resources,
+            spec.overhead,
+            _where(pod),
+            anti,
+            labels,
+            _claimed(pod, devices),
+        )
         ranks.setdefault(_encode(read), []).append(rank)
     return ranks.values()
+
+
+def _claimed(pod: Pod, devices: Mapping[str, tuple[Gres, ...]]) -> object:
+    """What distinguishes pods with claims; also which condition these have, by what the pods name."""
+    return (devices.get(pod.uid), pod.spec.resource_claims) if pod.spec.resource_claims else None
 
 
 def _measure(pod: Pod, *, limits: bool) -> tuple[Amounts, Amounts, str]:

@@ -3,6 +3,7 @@
 import dataclasses
 from collections.abc import Callable, Mapping
 
+from slurm_bridge.model.job import Gres
 from slurm_bridge.model.workload import Workload
 from slurm_bridge.translate import forms, gres
 from slurm_bridge.translate.forms import ValueForm
@@ -15,8 +16,9 @@ DEVICES: Mapping[str, str] = {"nvidia.com/gpu": "gpu", "amd.com/gpu": "gpu"}
 class Rules:
     """Defaults for what neither the pod nor an annotation sets; None leaves it to Slurm.
 
-    `parts_of` names, by the uids of pods, the parts of a gang that have to have nodes of their own. Raises ValueError
-    with every default that no job could have, so that rules are always valid.
+    `parts_of` names, by the uids of pods, the parts of a gang that have to have nodes of their own; `devices_of` says
+    likewise what their ResourceClaims ask for. Raises ValueError with every default that no job could have, so that
+    rules are always valid.
     """
 
     cluster_id: str
@@ -36,6 +38,9 @@ class Rules:
     environment: bool = False
     gres_names: Mapping[str, str] = dataclasses.field(default_factory=lambda: DEVICES)
     parts_of: Callable[[Workload], Mapping[str, str]] = dataclasses.field(default=lambda _workload: {}, compare=False)
+    devices_of: Callable[[Workload], Mapping[str, tuple[Gres, ...]]] = dataclasses.field(
+        default=lambda _workload: {}, compare=False
+    )
 
     def __post_init__(self) -> None:
         problems: list[str] = []

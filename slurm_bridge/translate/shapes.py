@@ -79,6 +79,11 @@ def times(needs: Needs, count: int) -> Needs:
     )
 
 
+def added(lists: Sequence[tuple[Gres, ...]]) -> tuple[Gres, ...]:
+    """All of these resources together."""
+    return _joined(lists, sum)
+
+
 def _joined(lists: Sequence[tuple[Gres, ...]], join: Callable[[list[int]], int]) -> tuple[Gres, ...]:
     """Slurm takes no request that names a resource with a type and without: then any of it counts as that type."""
     typed = {one.name: one.type for gres in reversed(lists) for one in reversed(gres) if one.type}

@@ -43,7 +43,7 @@ class Translated:
 
     `shapes` are the pods by what they ask for; `told` is what an event says of the form. `node_memory_mib` is the most
     that pods of a gang may take of a node together, None for all of it. `demands` are the fields that some hook has to
-    honour.
+    honour, `devices` those of the ResourceClaims of its pods, by uid.
     """
 
     request: JobRequest
@@ -55,6 +55,7 @@ class Translated:
     one_per_node: bool = False
     node_memory_mib: int | None = None
     demands: tuple[FeatureDemand, ...] = ()
+    devices: Mapping[str, tuple[Gres, ...]] = dataclasses.field(default_factory=dict)
 
 
 def translate(workload: Workload, rules: Rules) -> Translated | Reject:
@@ -63,7 +64,8 @@ def translate(workload: Workload, rules: Rules) -> Translated | Reject:
     absurd = sizes.problem(workload.pods)
     if absurd:
         return Reject(reason="TooManyTerms", message=absurd)
-    said, groups, wrong_words, wrong_amounts = _examined(workload, rules)
+    devices = rules.devices_of(workload)
+    said, groups, wrong_words, wrong_amounts = _examined(workload, rules, devices)
     if wrong_words:
         return Reject(reason="InvalidAnnotation", message=annotations.together([*wrong_words, *wrong_amounts]))
     if wrong_amounts:
@@ -80,7 +82,7 @@ def translate(workload: Workload, rules: Rules) -> Translated | Reject:
         ),
         *claims.annotated(said, gang=gang),
     ]
-    return dataclasses.replace(_settled(claimed, found, gang=gang), demands=demands.of(workload))
+    return dataclasses.replace(_settled(claimed, found, gang=gang), demands=demands.of(workload), devices=devices)
 
 
 def problems(workload: Workload, rules: Rules) -> tuple[str, ...]:
@@ -91,7 +93,7 @@ def problems(workload: Workload, rules: Rules) -> tuple[str, ...]:
     absurd = sizes.problem(workload.pods)
     if absurd:
         return (absurd,)
-    _, _, wrong_words, wrong_amounts = _examined(workload, rules)
+    _, _, wrong_words, wrong_amounts = _examined(workload, rules, {})
     resources.forget(workload.pods)
     return (*wrong_words, *wrong_amounts)
 
@@ -145,14 +147,19 @@ def show(value: object) -> str:
 _Examined = tuple[Mapping[str, ParsedAnnotation], tuple[EqualPods, ...], tuple[str, ...], tuple[str, ...]]
 
 
-def _examined(workload: Workload, rules: Rules) -> _Examined:
+def _examined(workload: Workload, rules: Rules, devices: Mapping[str, tuple[Gres, ...]]) -> _Examined:
     """The annotations that count, what the pods ask for, and what is wrong with the annotations and the amounts."""
     said, wrong_words = _annotated(workload)
-    groups, wrong_amounts = members.groups(workload.pods, limits=rules.count == "limits")
+    groups, wrong_amounts = members.groups(workload.pods, limits=rules.count == "limits", devices=devices)
     wrong_amounts += tuple(
         f"{group.subject}: {wrong}" for group in groups for wrong in gres.too_many(group.amounts, rules.gres_names)
     )
-    wrong_words += (*annotations.contradictions(said), *_too_many_nodes(workload, said), *_too_little(said, groups))
+    wrong_words += (
+        *annotations.contradictions(said),
+        *_too_many_nodes(workload, said),
+        *_too_little(said, groups),
+        *_twice(said, groups),
+    )
     return said, groups, wrong_words, wrong_amounts
 
 
@@ -187,6 +194,13 @@ def _too_little(said: Mapping[str, ParsedAnnotation], groups: Sequence[EqualPods
     if one and isinstance(one.value, Memory) and one.value.mib < wanted:
         what = "the pod requests" if len(groups) == 1 else "the largest of the pods requests"
         yield one.problem(f"allowed is at least the memory that {what}, {wanted}Mi")
+
+
+def _twice(said: Mapping[str, ParsedAnnotation], groups: Sequence[EqualPods]) -> Iterator[str]:
+    """The annotation gres, which replaces all devices of a pod, beside ResourceClaims, which need theirs."""
+    one, claiming = said.get("gres"), next((group for group in groups if group.devices), None)
+    if one is not None and claiming is not None:
+        yield one.problem(f"{claiming.subject} has ResourceClaims, and Slurm is asked for what they say: leave it out")
 
 
 def _settled(claimed: Iterable[ClaimedValue], found: tuple[Shape, ...], *, gang: bool) -> Translated:

@@ -8,6 +8,7 @@ from collections.abc import Iterator
 
 import pytest
 
+from slurm_bridge.controllers.nodes import departures
 from slurm_bridge.model import names
 from tests import wait
 from tests.e2e import support_nodes, support_servers, support_world
@@ -139,8 +140,10 @@ def test_random_administrators_of_both_sides(world: World, machines: Machines, r
         left[0] = observer.disagreements()
         return not left[0]
 
+    # When many nodes leave at once, the daemon waits whether they come back.
+    longest = 90 + count / 2 + departures.PAUSE_SECONDS
     try:
-        wait.until(agreed, "agreement of both sides", 90 + count / 2, every=0.5)
+        wait.until(agreed, "agreement of both sides", longest, every=0.5)
     except AssertionError as error:
         last = "\n".join((*left[0][:20], *admins.journal[-60:], world.daemon.last_words(30)))
         raise AssertionError(f"seed {seed}: {error}\n{last}") from error

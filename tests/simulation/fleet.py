@@ -10,6 +10,8 @@ from slurm_bridge.sim.slurm import state
 class Fleet:
     """Equal machines, of which some have GPUs. `nodes` gives Kubernetes' name of each, and Slurm's.
 
+    `indexed`: Slurm says which GPUs a job has, and DRA drivers publish them.
+
     `apart`: each of the two partitions of Slurm has half of them, else both have all.
     """
 
@@ -18,13 +20,14 @@ class Fleet:
     memory_mib: int = 8000
     gpus: Mapping[str, int] = dataclasses.field(default_factory=dict)
     gpu_type: str = ""
+    indexed: bool = False
     apart: bool = False
 
     def machine(self, name: str) -> state.Node:
         """One of them, by Slurm's name."""
         count = self.gpus.get(name, 0)
         gres = (state.Gres(name="gpu", type=self.gpu_type, count=count),) if count else ()
-        return state.Node(name=name, cpus=self.cpus, memory_mib=self.memory_mib, gres=gres)
+        return state.Node(name=name, cpus=self.cpus, memory_mib=self.memory_mib, gres=gres, indexed=self.indexed)
 
     def partitions(self) -> tuple[state.Partition, ...]:
         """Those of Slurm; the first is its default."""
@@ -34,7 +37,8 @@ class Fleet:
 
     def capacity(self, name: str) -> dict[str, str]:
         """What its kubelet says, by Slurm's name."""
-        gpus = {"nvidia.com/gpu": str(self.gpus[name])} if name in self.gpus else {}
+        plugged = name in self.gpus and not self.indexed
+        gpus = {"nvidia.com/gpu": str(self.gpus[name])} if plugged else {}
         return {"cpu": str(self.cpus), "memory": f"{self.memory_mib}Mi", "pods": "110", **gpus}
 
 
@@ -46,6 +50,11 @@ WIDE = Fleet(nodes={f"n{number}": f"n{number}" for number in range(1, 8)} | {"n8
 
 #: The same for each of two partitions of Slurm.
 APART = Fleet(nodes={f"n{number}": f"n{number}" for number in range(1, 16)} | {"n16": "s16"}, apart=True)
+
+#: Hybrid nodes: a slurmd and a kubelet on each, and GPUs of which both know the index.
+HYBRID = Fleet(
+    nodes={"n1": "n1", "n2": "n2", "n3": "n3", "n4": "s4"}, cpus=8, gpus={"n1": 4, "n2": 4, "s4": 2}, indexed=True
+)
 
 
 def hall(machines: int, *, gpu_type: str = "") -> Fleet:

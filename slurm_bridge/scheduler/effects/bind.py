@@ -3,7 +3,8 @@
     1 read     the job: is it still this workload's, running, and of what was asked?
     2 place    pods onto its nodes, always the same way; those of a gang by what the job holds of each node
     3 check    each node exists, is usable, and has room for all that is there, pods whose job has ended among them
-    4 claims   those of all these pods that wait for a node are bound to volumes first (`effects.claims`)
+    4 claims   those of all these pods that wait for a node are bound to volumes first (`effects.claims`), and those
+               to devices get what the job was given (`effects.device_claims`)
     5 bind     with the uid and version that were checked, the job id and the node's name in the same write
 
 What cannot be bound gives its nodes back: the job is cancelled and the next attempt avoids the node. Once a part of a
@@ -26,7 +27,7 @@ from slurm_bridge.model.verdict import Reject, Wait
 from slurm_bridge.model.workload import Workload
 from slurm_bridge.scheduler import resizes
 from slurm_bridge.scheduler.context import SchedulerContext
-from slurm_bridge.scheduler.effects import cancel, claims, job_users, update
+from slurm_bridge.scheduler.effects import cancel, claims, device_claims, job_users, update
 from slurm_bridge.scheduler.placement import checks, slots, task_marks
 from slurm_bridge.scheduler.placement.checks import DENIED_SECONDS, Spot
 from slurm_bridge.scheduler.placement.misfit import Misfit, Occupied
@@ -89,6 +90,7 @@ def join(ctx: SchedulerContext, desired: DesiredJob, members: WorkloadPods, plac
         if isinstance(problem, Misfit):
             # The nodes stay the job's: they are selected anew at the next try.
             claims.undo(ctx, desired.workload.pods, read)
+            device_claims.undo(ctx, desired.workload.pods)
         return _later(ctx, everybody, problem.reason, problem.message, VACATED_LOOK)
     if not spots:
         text = f"Slurm job {read.job_id} has no place left for this pod; it takes the place of one that leaves"
@@ -149,7 +151,7 @@ def _claims(
     """What keeps the claims of these pods from being used there; while they wait, the pods count nowhere."""
     key, ready = desired.workload.root.key, False
     try:
-        problem = claims.settle(ctx, key, spots, read)
+        problem = claims.settle(ctx, key, spots, read) or device_claims.settle(ctx, key, spots, read)
         ready = problem is None
         return problem
     finally:
@@ -221,6 +223,7 @@ def _give_back(ctx: SchedulerContext, desired: DesiredJob, read: Placeholder, mi
     uid = desired.workload.root.key
     ctx.states.of(uid).leadership.occupied = None
     claims.undo(ctx, desired.workload.pods, read)
+    device_claims.undo(ctx, desired.workload.pods)
     text = f"{misfit.message}; Slurm job {read.job_id} is given back"
     ctx.status.group(desired.workload, misfit.reason, text, warning=True)
     ctx.say(desired.workload, misfit.reason, text)

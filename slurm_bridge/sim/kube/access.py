@@ -91,7 +91,9 @@ class TokenUsers:
         return {"authenticated": True, "user": user.shown(), "audiences": ["https://kubernetes.default.svc"]}
 
     def check(self, user: User, deed: Deed) -> None:
-        """Refuse an access that no rule allows."""
+        """Refuse an access that no rule allows; what a claim has needs the right to bind claims as well."""
+        if deed.what == "resourceclaims.resource.k8s.io/status":
+            self.check(user, dataclasses.replace(deed, subresource="binding"))
         if user.rules is None or any(rule.allows(deed.verb, deed.what, deed.namespace) for rule in user.rules):
             return
         where = f'in the namespace "{deed.namespace}"' if deed.namespace else "at the cluster scope"

@@ -28,6 +28,8 @@ _CHANGEABLE_GATED = {"nodeSelector", "affinity"}
 _WHAT_NEVER_CHANGES = {
     "podgroups.scheduling.k8s.io": ("spec.schedulingPolicy",),
     "workloads.scheduling.k8s.io": ("spec",),
+    "resourceclaims.resource.k8s.io": ("spec",),
+    "resourceclaimtemplates.resource.k8s.io": ("spec",),
     "jobs.batch": ("spec.template", "spec.selector", "spec.completionMode"),
 }
 
@@ -54,8 +56,25 @@ def change(resource: Resource, old: Manifest, new_: Manifest, *, resized: bool =
     causes.extend(refusals.immutable(path, "null") for path in paths if _dig(old, path) != _dig(new_, path))
     if resource.key == "pods" and not resized:
         causes.extend(_pod_change(old["spec"], new_["spec"]))
+    if resource.key == "resourceclaims.resource.k8s.io":
+        causes.extend(_claim_status(old, new_))
     if causes:
         raise refusals.invalid(resource, old["metadata"]["name"], *causes)
+
+
+def _claim_status(old: Manifest, new_: Manifest) -> list[StatusCause]:
+    before, now = (old.get("status") or {}).get("allocation"), (new_.get("status") or {}).get("allocation")
+    users = (new_.get("status") or {}).get("reservedFor") or []
+    if before and now and before != now:
+        return [refusals.immutable("status.allocation", "null")]
+    if users and not now:
+        why = "may not be specified when `allocated` is not set"
+        return [refusals.forbidden_value("status.reservedFor", why)]
+    added = [one for one in users if one not in ((old.get("status") or {}).get("reservedFor") or [])]
+    if added and old["metadata"].get("deletionTimestamp"):
+        why = "new entries may not be added while `deallocationRequested` or `deletionTimestamp` are set"
+        return [refusals.forbidden_value("status.reservedFor", why)]
+    return []
 
 
 def _new_pod(pod: Manifest) -> list[StatusCause]:

@@ -13,7 +13,7 @@ SERVED = {"scheduling.k8s.io": ("v1", "v1alpha2")}
 #: Custom resources: they differ in many small ways from those of the apiserver.
 _CUSTOM_GROUPS = {kind.group for kind in kind_table.RESOURCES if kind.custom}
 
-_WITHOUT_STATUS = {"events", "leases", "workloads"}
+_WITHOUT_STATUS = {"events", "leases", "workloads", "resourceclaimtemplates", "resourceslices", "deviceclasses"}
 
 #: Custom resources whose generation counts changes of the spec.
 _COUNTED = {"pods", "jobs", "replicasets", "statefulsets", "poddisruptionbudgets"}
@@ -74,7 +74,12 @@ TOKEN_REVIEWS = Resource(
     group="authentication.k8s.io", versions=("v1",), plural="tokenreviews", kind="TokenReview", namespaced=False
 )
 
-EXTRA = (_BUDGETS, _SERVICE_ACCOUNTS, _CONFIG_MAPS, TOKEN_REVIEWS)
+#: Read by Kubernetes' own controller only.
+CLAIM_TEMPLATES = Resource(
+    group="resource.k8s.io", versions=("v1",), plural="resourceclaimtemplates", kind="ResourceClaimTemplate"
+)
+
+EXTRA = (_BUDGETS, _SERVICE_ACCOUNTS, _CONFIG_MAPS, TOKEN_REVIEWS, CLAIM_TEMPLATES)
 
 
 def of(kind: kinds.Kind[Any], served: Mapping[str, tuple[str, ...]] = SERVED) -> Resource:
@@ -99,3 +104,4 @@ NODES = of(kinds.NODES)
 NAMESPACES = of(kinds.NAMESPACES)
 JOBS = of(kinds.JOBS)
 BUDGETS = _BUDGETS
+RESOURCECLAIMS = of(kinds.RESOURCECLAIMS)

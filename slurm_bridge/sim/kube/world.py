@@ -16,6 +16,7 @@ from slurm_bridge.sim import http, runner
 from slurm_bridge.sim.kube import access, patch, resources, views
 from slurm_bridge.sim.kube.api import Api
 from slurm_bridge.sim.kube.budgets import Budgets
+from slurm_bridge.sim.kube.claims import ResourceClaims
 from slurm_bridge.sim.kube.followers import Reconciler
 from slurm_bridge.sim.kube.garbage import Garbage
 from slurm_bridge.sim.kube.jobs import JobController
@@ -66,6 +67,7 @@ class PocketKube:
             JobController(self.objects),
             Kubelet(self.objects),
             Budgets(self.objects),
+            ResourceClaims(self.objects),
         )
         for name in _NAMESPACES:
             self.objects.create(resources.NAMESPACES, "", {"metadata": {"name": name}})

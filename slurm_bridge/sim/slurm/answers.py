@@ -91,7 +91,8 @@ def allocation(world: World, record: state.SlurmJob) -> list[Json]:
             "core_bitmap": f"0x{sum(1 << core for core in share.cores):0{-(-_cores(world, share) // 4)}X}",
             "channel": shapes.UNSET,
             "gres": [
-                {"name": name, "type": kind, "count": _shown(share, name, kind), "index": None} for name, kind in kinds
+                {"name": name, "type": kind, "count": _shown(share, name, kind), "index": _index(share, name, kind)}
+                for name, kind in kinds
             ],
         }
         for share in record.grant.shares
@@ -223,6 +224,11 @@ def _flags(record: state.SlurmJob) -> Iterator[str]:
 
 def _shown(share: state.Share, name: str, kind: str) -> int:
     return 0 if share.hidden else sum(part.count for part in share.gres if (part.name, part.type) == (name, kind))
+
+
+def _index(share: state.Share, name: str, kind: str) -> str | None:
+    found = [number for part in share.gres if (part.name, part.type) == (name, kind) for number in part.indices]
+    return tres.ranges(sorted(found)) if found and not share.hidden else None
 
 
 def _cores(world: World, share: state.Share) -> int:

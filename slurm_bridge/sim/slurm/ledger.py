@@ -5,7 +5,7 @@ what a reconfiguration does, finds them again.
 """
 
 import dataclasses
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Self
 
 from slurm_bridge.sim.slurm import state
@@ -21,12 +21,14 @@ class Free:
     memory_mib: int
     gres: dict[GresKey, int]
     lost: dict[GresKey, int] = dataclasses.field(default_factory=dict)
+    #: The free indices of each kind, the lowest first; none where the node gives no indices.
+    indices: dict[GresKey, tuple[int, ...]] = dataclasses.field(default_factory=dict)
     cores: int = 0
     jobs: int = 0
 
     def copy(self) -> Self:
         """A copy, to try something on."""
-        return dataclasses.replace(self, gres=dict(self.gres))
+        return dataclasses.replace(self, gres=dict(self.gres), indices=dict(self.indices))
 
     def count(self, wanted: state.Gres) -> int:
         """The free devices of this name and type; no type means any."""
@@ -42,7 +44,18 @@ def everything(node: state.Node) -> Free:
     gres: dict[GresKey, int] = {}
     for pool in node.gres:
         gres[pool.name, pool.type] = gres.get((pool.name, pool.type), 0) + pool.count
-    return Free(cpus=node.cpus, memory_mib=node.memory_mib, gres=gres)
+    return Free(cpus=node.cpus, memory_mib=node.memory_mib, gres=gres, indices=indices(node))
+
+
+def indices(node: state.Node) -> dict[GresKey, tuple[int, ...]]:
+    """Of all devices of one name together, whatever their types are."""
+    found: dict[GresKey, tuple[int, ...]] = {}
+    next_of: dict[str, int] = {}
+    for pool in node.gres if node.indexed else ():
+        first = next_of.get(pool.name, 0)
+        next_of[pool.name] = first + pool.count
+        found[pool.name, pool.type] = (*found.get((pool.name, pool.type), ()), *range(first, first + pool.count))
+    return found
 
 
 class FreeResources:
@@ -78,6 +91,7 @@ class FreeResources:
             free.jobs += 1
             for part in share.gres:
                 free.gres[part.name, part.type] -= part.count
+                _keep(free, part, lambda one, taken: one - taken)
                 if share.hidden:
                     free.lost[part.name, part.type] = free.lost.get((part.name, part.type), 0) + part.count
 
@@ -94,12 +108,19 @@ class FreeResources:
             if not share.hidden:
                 for part in share.gres:
                     free.gres[part.name, part.type] += part.count
+                    _keep(free, part, lambda one, given: one | given)
 
     def recount(self, nodes: Mapping[str, state.Node], grants: Iterable[state.Grant]) -> None:
         """Count everything again from the running jobs: lost GPUs are found."""
         self._free = {name: everything(node) for name, node in nodes.items()}
         for grant in grants:
             self.take(grant)
+
+
+def _keep(free: Free, part: state.Gres, left: Callable[[set[int], set[int]], set[int]]) -> None:
+    if part.indices:
+        key = (part.name, part.type)
+        free.indices[key] = tuple(sorted(left(set(free.indices.get(key, ())), set(part.indices))))
 
 
 def free_cores(taken: int) -> Iterator[int]:

@@ -213,7 +213,7 @@ def _share(
     threads = node.threads_per_core
     cpus = node.cpus if whole else -(-tasks * ask.cpus_per_task // threads) * threads
     cores = tuple(core for core, _ in zip(ledger.free_cores(place.free.cores), range(cpus // threads), strict=False))
-    gres = node.gres if whole else tuple(_gres(ask, place, tasks, job_gres_left))
+    gres = _all_gres(node) if whole else tuple(_gres(ask, place, tasks, job_gres_left))
     counted_by_task = bool(ask.gres_per_task or ask.gres_per_job)
     return state.Share(
         node=node.name,
@@ -223,6 +223,11 @@ def _share(
         gres=gres,
         hidden=counted_by_task and not whole and any(part.type for part in gres),
     )
+
+
+def _all_gres(node: state.Node) -> tuple[state.Gres, ...]:
+    found = ledger.indices(node)
+    return tuple(dataclasses.replace(pool, indices=found.get((pool.name, pool.type), ())) for pool in node.gres)
 
 
 def _memory(ask: state.RequestedJob, node: state.Node, cpus: int, gres: Sequence[state.Gres]) -> int:
@@ -255,4 +260,6 @@ def _draw(free: ledger.Free, wanted: state.Gres, count: int) -> Iterator[state.G
         if drawn:
             free.gres[name, kind] -= drawn
             count -= drawn
-            yield state.Gres(name=name, type=kind, count=drawn)
+            there = free.indices.get((name, kind), ())
+            free.indices[name, kind] = there[drawn:]
+            yield state.Gres(name=name, type=kind, count=drawn, indices=there[:drawn])

@@ -16,16 +16,20 @@ RESERVATION_DELETED = "ReservationDeleted"
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
 class Gres:
-    """Generic resources of one name; the type may be empty."""
+    """Generic resources of one name; the type may be empty. `indices` are those of a job on a node that gives some."""
 
     name: str
     count: int
     type: str = ""
+    indices: tuple[int, ...] = ()
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
 class Node:
-    """One machine. `switch` is its leaf of the topology tree, `block` its block if a partition has blocks."""
+    """One machine. `switch` is its leaf of the topology tree, `block` its block if a partition has blocks.
+
+    `indexed`: its generic resources are files in gres.conf, as on nodes with a slurmd, so that Slurm says which ones.
+    """
 
     name: str
     cpus: int = 64
@@ -36,6 +40,7 @@ class Node:
     switch: str = ""
     block: str = ""
     external: bool = True
+    indexed: bool = False
     down: bool = False
     drain: bool = False
     responding: bool = True

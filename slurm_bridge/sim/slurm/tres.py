@@ -1,7 +1,7 @@
 """Slurm's notations of amounts: `gres/gpu:v100:2`, `matlab:2,ansys`, `cpu=8,mem=250G,node=1,billing=8`."""
 
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 
 from slurm_bridge.sim.slurm import state
 
@@ -62,6 +62,20 @@ def write_gres(pools: Iterable[state.Gres], used: Mapping[tuple[str, str], int] 
 
 
 def details(gres: Iterable[state.Gres]) -> str:
-    """`gpu:v100(CNT:2)`, as a job's `gres_detail` of one node."""
-    names = ((f"{part.name}:{part.type}" if part.type else part.name, part.count) for part in gres)
-    return ",".join(f"{name}(CNT:{count})" for name, count in names)
+    """`gpu:v100(CNT:2)`, or `gpu:v100:2(IDX:0-1)` with indices, as a job's `gres_detail` of one node."""
+    names = ((f"{part.name}:{part.type}" if part.type else part.name, part) for part in gres)
+    return ",".join(
+        f"{name}:{part.count}(IDX:{ranges(part.indices)})" if part.indices else f"{name}(CNT:{part.count})"
+        for name, part in names
+    )
+
+
+def ranges(numbers: Sequence[int]) -> str:
+    """`0-1,3`."""
+    found: list[list[int]] = []
+    for number in numbers:
+        if found and number == found[-1][1] + 1:
+            found[-1][1] = number
+        else:
+            found.append([number, number])
+    return ",".join(str(first) if first == last else f"{first}-{last}" for first, last in found)

@@ -8,17 +8,23 @@ import yaml
 
 from slurm_bridge.kube.client import KubeClient
 from slurm_bridge.model import kinds, names
+from slurm_bridge.sim import faults
 from slurm_bridge.sim.kube import access
+from tests.component.scheduler import claimed_devices
 from tests.component.scheduler.claimed_volumes import HOOKS, LOCAL, Storage, using
 from tests.component.scheduler.whole_core import Bridge
+from tests.simulation import fleet
+from tests.simulation.world import World
 
-RBAC = pathlib.Path(__file__).resolve().parents[3] / "deploy" / "rbac.yaml"
+DEPLOY = pathlib.Path(__file__).resolve().parents[3] / "deploy"
+RBAC = (DEPLOY / "rbac.yaml", DEPLOY / "device-claims" / "rbac.yaml")
 TOKEN = "token-of-the-service-account"
 
 
 def granted() -> tuple[access.AccessRule, ...]:
     """The rules of all roles, as the pocket API server takes them."""
-    rules = [rule for one in yaml.safe_load_all(RBAC.read_text()) for rule in one.get("rules", ())]
+    documents = [one for file in RBAC for one in yaml.safe_load_all(file.read_text())]
+    rules = [rule for one in documents for rule in one.get("rules", ())]
     return tuple(access.AccessRule(verbs=tuple(rule["verbs"]), resources=_resources(rule)) for rule in rules)
 
 
@@ -57,6 +63,21 @@ def test_claims_and_volumes_are_bound_with_the_shipped_rights(limited: Limited) 
     limited.pod("a", spec=using("made", "local"))
     storage.until(lambda: limited.node_of("a"))
     assert limited.node_of("a") == storage.selected("made") == "n3"
+
+
+def test_resource_claims_get_their_devices_with_the_shipped_rights(bridge: Bridge) -> None:
+    """Of the hook: a finalizer, the devices of the allocation, and back again."""
+    world = World(1, bridge.folder / "token", fleet=fleet.HYBRID)
+    limited = Limited(bridge.folder, world=world, hooks=claimed_devices.hooks())
+    devices = claimed_devices.Devices(limited)
+    devices.template()
+    limited.kube_calls.plan(faults.Answer(503), method="POST", target="/binding")
+    limited.pod("a", spec=claimed_devices.using("one"))
+    limited.until(lambda: devices.held("a"))
+    node = devices.held("a")[0].partition("/")[0]
+    limited.kube.merge(kinds.NODES, ("", node), {"spec": {"unschedulable": True}})
+    limited.until(lambda: limited.node_of("a"), 120)
+    assert devices.held("a")[0].partition("/")[0] == limited.node_of("a") != node
 
 
 @pytest.mark.security("rights")

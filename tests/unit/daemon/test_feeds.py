@@ -291,7 +291,7 @@ class TestOptional:
 
     def watched(self, world: World) -> Any:
         """The view of it."""
-        found = world.feeds.views([Need.DEVICECLASSES], lambda _old, _new: None)
+        found = world.feeds.views([], lambda _old, _new: None)
         ready(world)
         return found[Need.DEVICECLASSES]
 
@@ -324,3 +324,31 @@ class TestOptional:
         world.clock.advance(feeds.ASK_AGAIN)
         world.look(lambda: slices() is not None, "the list")
         assert slices() == ()
+
+    def test_what_a_hook_declares_is_waited_for(self, make: Callable[..., World]) -> None:
+        """Without the classes of devices a start would take claims that are known for such that are not."""
+        world = make(kinds.DEVICECLASSES)
+        world.cluster.refused.add(kinds.DEVICECLASSES)
+        world.feeds.views([Need.DEVICECLASSES], lambda _old, _new: None)
+        world.feeds.start()
+        assert "deviceclasses" in world.feeds.problem()
+
+    @pytest.mark.parametrize("late", [False, True])
+    def test_hooks_and_the_node_controller_share_the_slices(self, make: Callable[..., World], late: bool) -> None:
+        """One watch of them, whichever asks first; both hear of every change."""
+        heard: set[str] = set()
+        world = make(kinds.RESOURCESLICES)
+
+        def view() -> Any:
+            ask = world.feeds.more_views if late else world.feeds.views
+            return ask([Need.RESOURCESLICES], lambda _old, _new: heard.add("hooks"))[Need.RESOURCESLICES]
+
+        first = None if late else view()
+        slices = world.feeds.slices(lambda _old, _new: heard.add("nodes"))
+        ready(world)
+        world.look(lambda: slices() is not None, "the list")
+        seen = first if first is not None else view()
+        world.say(kinds.RESOURCESLICES, ports.Put(world.made(kinds.RESOURCESLICES, "gpus")))
+        wait.until(lambda: heard == {"hooks", "nodes"}, "the change", 10)
+        assert slices() == tuple(seen.all())
+        assert len([one for one in threading.enumerate() if one.name == "informer-resourceslices"]) == 1

@@ -264,6 +264,7 @@ def test_every_default_is_tried_here() -> None:
         "one_per_node",
         "gres_names",
         "parts_of",
+        "devices_of",
     }
     assert {setting for setting, *_ in DEFAULTS} == settings
 

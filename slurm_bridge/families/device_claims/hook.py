@@ -1,0 +1,171 @@
+"""The hook "device-claims", off unless it is configured: claims become GRES, and nodes without the devices are denied.
+
+The claims themselves are written by the scheduler, between the allocation and the binding.
+"""
+
+from collections.abc import Callable, Collection, Mapping
+from typing import ClassVar, Final
+
+from slurm_bridge.cluster.memo import VersionCache
+from slurm_bridge.cluster.rules.devices import DeviceSight
+from slurm_bridge.families.device_claims import options as opts
+from slurm_bridge.families.device_claims.published import PublishedDevices
+from slurm_bridge.families.device_claims.selectors import Selectors, TooMuch
+from slurm_bridge.hooks.base import GO, Admit, Ask, Denied, Nodes, Session
+from slurm_bridge.hooks.needs import Need, View
+from slurm_bridge.model import texts
+from slurm_bridge.model.devices import DeviceClass, ResourceClaim
+from slurm_bridge.model.features import Feature
+from slurm_bridge.model.job import Gres
+from slurm_bridge.model.pod import Pod
+from slurm_bridge.model.verdict import Wait
+from slurm_bridge.model.workload import Workload
+from slurm_bridge.translate import device_claims
+from slurm_bridge.translate.device_claims import AskedDevices, PodClaim, Unrequestable
+
+#: The reason on pods whose claims others hold.
+HELD: Final = "ResourceClaimInUse"
+#: So many conditions are evaluated in one pass, and so many results looked up; the next pass goes on from there.
+MOST_EVALUATIONS: Final = 300
+MOST_LOOK_UPS: Final = 20_000
+#: After so many seconds.
+GO_ON: Final = 0.1
+
+#: What the claims of one pod ask for.
+Wish = tuple[AskedDevices, ...]
+
+_NONE: Final = Denied(nodes={})
+
+
+class DeviceClaims:
+    """`admit` refuses what Slurm cannot be asked for, `filter` denies nodes that lack the devices."""
+
+    Options: ClassVar = opts.DeviceClaimsOptions
+    needs = frozenset({Need.RESOURCECLAIMS, Need.RESOURCESLICES, Need.DEVICECLASSES})
+    honours = frozenset({Feature.RESOURCE_CLAIMS})
+
+    def __init__(self, options: opts.DeviceClaimsOptions) -> None:
+        self._rows = options.rows
+        self._selectors = Selectors()
+        self._denied: VersionCache[tuple[tuple[Wish, ...], Nodes], Denied] = VersionCache()
+        self._judged: VersionCache[tuple[Wish, frozenset[str]], dict[str, str]] = VersionCache()
+        self._published = PublishedDevices()
+
+    def admit(self, session: Session, ask: Ask) -> Admit | Wait:
+        pods, sight = ask.every_pod, self._sight(session.view)
+        shared = device_claims.shared(pods) if ask.workload.gang is not None else ""
+        if shared:
+            return Wait(reason=device_claims.REASON, message=shared, warning=True)
+        ours = frozenset(pod.uid for pod in pods)
+        for pod in pods:
+            if pod.spec.resource_claims and not pod.bound:
+                obstacle = self._obstacle(pod, sight, ours)
+                if obstacle is not None:
+                    return obstacle
+        return GO
+
+    def filter(self, session: Session, ask: Ask, nodes: Nodes) -> Denied | Wait:
+        """Of pods with different claims it is enough when a node has the devices of one."""
+        sight = self._sight(session.view)
+        wishes = dict.fromkeys(self._wish(pod, sight) for pod in ask.workload.pods if not pod.bound)
+        if not wishes or () in wishes:
+            return _NONE
+        version = session.view(Need.RESOURCESLICES).version + session.view(Need.DEVICECLASSES).version
+        try:
+            return self._denied.get(
+                version, (tuple(wishes), nodes), lambda: self._work_out(wishes, nodes, sight, version)
+            )
+        except TooMuch:
+            text = "the devices of the nodes are compared with the conditions (CEL) of the ResourceClaims"
+            return Wait(reason="ComparingDevices", message=text, retry_after=GO_ON)
+
+    def devices_of(self, workload: Workload, views: Mapping[Need, View]) -> Mapping[str, tuple[Gres, ...]]:
+        """What Slurm is asked for, by the uid of each pod whose claims are all known."""
+        found: dict[str, tuple[Gres, ...]] = {}
+        for pod in workload.pods:
+            if pod.spec.resource_claims:
+                claims = device_claims.of(pod, _claim_of(views.get(Need.RESOURCECLAIMS)), self._rows)
+                if not isinstance(claims, Unrequestable) and (asked := device_claims.gres_of(claims)):
+                    found[pod.uid] = asked
+        return found
+
+    def devices(self, views: Mapping[Need, View]) -> DeviceSight:
+        """For the scheduler, once Slurm has allocated."""
+        return self._sight(lambda need: views[need])
+
+    def _obstacle(self, pod: Pod, sight: DeviceSight, ours: frozenset[str]) -> Wait | None:
+        claims = device_claims.of(pod, sight.claim, self._rows)
+        if isinstance(claims, Unrequestable):
+            reason = device_claims.MISSING if claims.missing else device_claims.REASON
+            return Wait(reason=reason, message=claims.message, warning=not claims.missing)
+        for one in claims:
+            held = taken(one.claim, ours)
+            if held:
+                return Wait(reason=HELD, message=held)
+            wrong = self._conditions(one, sight)
+            if wrong:
+                text = f"ResourceClaim {'/'.join(one.claim.key)}: {wrong}"
+                return Wait(reason=device_claims.REASON, message=text, warning=True)
+        return None
+
+    def _conditions(self, claim: PodClaim, sight: DeviceSight) -> str:
+        """What is wrong with the conditions on its devices."""
+        for asked in claim.asked:
+            conditions = sight.of(asked)
+            if conditions is None:
+                return f"request {asked.request}: DeviceClass {asked.row.device_class} does not exist"
+            for text in conditions:
+                if wrong := self._selectors.problem(text):
+                    return f"request {asked.request}: selector {texts.bounded(text, 80)!r} {wrong}"
+        return ""
+
+    def _wish(self, pod: Pod, sight: DeviceSight) -> Wish:
+        """What its claims ask for."""
+        claims = device_claims.of(pod, sight.claim, self._rows) if pod.spec.resource_claims else ()
+        return () if isinstance(claims, Unrequestable) else tuple(one for claim in claims for one in claim.asked)
+
+    def _work_out(self, wishes: Collection[Wish], nodes: Nodes, sight: DeviceSight, version: int) -> Denied:
+        """What is judged of a node stays known: a pass that ends early was not for nothing."""
+        judged = [self._judged.get(version, (wish, nodes), dict[str, str]) for wish in wishes]
+        with self._selectors.at_most(MOST_EVALUATIONS, MOST_LOOK_UPS):
+            for wish, known in zip(wishes, judged, strict=True):
+                for node in nodes - known.keys():
+                    known[node] = sight.lacks(wish, node)
+        said = {node: tuple(dict.fromkeys(known[node] for known in judged)) for node in nodes}
+        return Denied(nodes={node: reasons for node, reasons in said.items() if all(reasons)})
+
+    def _sight(self, view: Callable[[Need], View]) -> DeviceSight:
+        claims, classes, slices = view(Need.RESOURCECLAIMS), view(Need.DEVICECLASSES), view(Need.RESOURCESLICES)
+
+        def device_class(name: str) -> DeviceClass | None:
+            found = classes.get("", name)
+            return found if isinstance(found, DeviceClass) else None
+
+        return DeviceSight(
+            rows=self._rows,
+            claim=_claim_of(claims),
+            every_claim=lambda: (one for one in claims.all() if isinstance(one, ResourceClaim)),
+            device_class=device_class,
+            on=lambda node: self._published.on(node, slices),
+            matches=self._selectors.matches,
+        )
+
+
+def taken(claim: ResourceClaim, ours: frozenset[str]) -> str:
+    """The other users of a claim that has devices; "" where it has none, or has them for these pods."""
+    allocation, users = claim.status.allocation, claim.status.reserved_for
+    others = [one for one in users if one.uid not in ours]
+    if allocation is None or (users and not others):
+        return ""
+    called = f"ResourceClaim {'/'.join(claim.key)} has devices"
+    if not others:
+        return f"{called} that this bridge has not chosen; the pod waits until they are given back"
+    return f"{called} for {texts.listed(f'{one.resource} {one.name}' for one in others)}; the pod waits until they end"
+
+
+def _claim_of(claims: View | None) -> device_claims.Lookup:
+    def find(namespace: str, name: str) -> ResourceClaim | None:
+        found = claims.get(namespace, name) if claims is not None else None
+        return found if isinstance(found, ResourceClaim) else None
+
+    return find

@@ -1,0 +1,68 @@
+"""The options of the hook: what the devices of each class are in Slurm."""
+
+from typing import Annotated, Literal
+
+import pydantic
+
+from slurm_bridge.translate import gres
+from slurm_bridge.translate.device_claims import DeviceRow, Rows
+
+_Name = Annotated[str, pydantic.Field(min_length=1, max_length=253)]
+
+
+class DeviceClassOptions(pydantic.BaseModel, frozen=True, extra="forbid", use_attribute_docstrings=True):
+    """Devices of one DeviceClass, and what they are in Slurm."""
+
+    device_class: _Name
+    """The name of the DeviceClass."""
+    driver: str = ""
+    """The DRA driver whose devices these are. Left out: the name of the class."""
+    gres: _Name
+    """The generic resource in Slurm, `name` or `name:type`, of which each device is one."""
+    index: str = ""
+    """The attribute of a device whose value is the index of the device in Slurm, such as `index` or
+    `gpu.example.com/index`."""
+    without_index: Literal["refuse", "choose"] = "refuse"
+    """What happens if Slurm gives no indices: the nodes are given back (`refuse`), or any devices are taken that no
+    other claim holds (`choose`; right only where native jobs do not use this generic resource)."""
+
+    @pydantic.field_validator("gres")
+    @classmethod
+    def _known_form(cls, text: str) -> str:
+        gres.parse_kind(text)
+        return text
+
+    @pydantic.model_validator(mode="after")
+    def _usable(self) -> "DeviceClassOptions":
+        if not self.index and self.without_index == "refuse":
+            raise ValueError(f"class {self.device_class}: say index, or without_index: choose")
+        return self
+
+
+class DeviceClaimsOptions(pydantic.BaseModel, frozen=True, extra="forbid", use_attribute_docstrings=True):
+    """Which classes of devices pods may claim."""
+
+    classes: tuple[DeviceClassOptions, ...]
+    """One row for each DeviceClass. Pods whose claims ask for another class wait, and are told so."""
+
+    @pydantic.model_validator(mode="after")
+    def _once(self) -> "DeviceClaimsOptions":
+        names = [one.device_class for one in self.classes]
+        twice = sorted({name for name in names if names.count(name) > 1})
+        if twice:
+            raise ValueError(f"classes: {', '.join(twice)} is there twice")
+        return self
+
+    @property
+    def rows(self) -> Rows:
+        """The table."""
+        return {
+            one.device_class: DeviceRow(
+                device_class=one.device_class,
+                driver=one.driver or one.device_class,
+                gres=gres.parse_kind(one.gres),
+                index=one.index,
+                chosen=one.without_index == "choose",
+            )
+            for one in self.classes
+        }

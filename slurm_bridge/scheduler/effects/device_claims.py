@@ -1,0 +1,184 @@
+"""ResourceClaims of pods that Slurm has given nodes to: they get the devices of the allocation.
+
+    1 look     which devices each claim gets (`placement.device_claims`), one allocation at a time
+    2 write    a finalizer, then the status: each with the version that was looked at as a precondition
+    3 wait     until the watch has told of all that was written; then the pods are bound
+
+A restart finds on the claims what was written, and on the job what is to be written. Kubernetes' own controller takes
+the devices back when the pods have ended; here only those of pods that got no node are.
+"""
+
+import itertools
+from collections.abc import Iterable, Mapping
+from typing import Final
+
+from loguru import logger
+
+from slurm_bridge import errors
+from slurm_bridge.cluster.rules.devices import DeviceSight
+from slurm_bridge.model import kinds
+from slurm_bridge.model.devices import DeviceId, ResourceClaim
+from slurm_bridge.model.job import Phase
+from slurm_bridge.model.names import WorkloadKey
+from slurm_bridge.model.placeholder import Placeholder
+from slurm_bridge.model.pod import Pod
+from slurm_bridge.model.verdict import Reject
+from slurm_bridge.scheduler.context import SchedulerContext
+from slurm_bridge.scheduler.placement import device_claims as placement
+from slurm_bridge.scheduler.placement import slots
+from slurm_bridge.scheduler.placement.checks import Spot
+from slurm_bridge.scheduler.placement.device_claims import Allocate, DevicesFound, DevicesPending, Holders, TakeBack
+from slurm_bridge.scheduler.placement.misfit import Misfit
+from slurm_bridge.translate import device_claims
+
+#: The kinds that are patched here; the access rules of the deployment are compared with it.
+WRITTEN: Final = (kinds.RESOURCECLAIMS,)
+#: So many claims are written for one workload before others have their turn.
+MOST_WRITES: Final = 100
+#: After so many seconds it goes on, likewise with a claim that changed under our hands.
+LOOK_AGAIN: Final = 1.0
+#: The same where the API server, or a webhook of it, did not serve the write.
+UNSERVED: Final = 10.0
+
+
+def settle(
+    ctx: SchedulerContext, key: WorkloadKey, spots: tuple[Spot, ...], read: Placeholder
+) -> Misfit | DevicesPending | None:
+    """Write what is to be written; None when every claim of these pods has its devices."""
+    sight = ctx.config.chain.devices
+    claiming = [spot.pod for spot in spots if spot.pod.spec.resource_claims]
+    if sight is None or not claiming:
+        return None
+    for name in sorted(itertools.chain.from_iterable(map(device_claims.names, claiming))):
+        ctx.claim_waiters.add(waiter(*name), key)
+    given = _given(ctx, read)
+    if isinstance(given, Misfit):
+        return given
+    with ctx.placing:
+        found = placement.look(spots, given, sight, _holders(ctx, sight))
+        for one in found.writes[:MOST_WRITES]:
+            if isinstance(one, Allocate):
+                ctx.device_writes.begin(one.claim, [device for _, device in one.devices])
+    for name in found.others:
+        ctx.claim_waiters.add(waiter(*name), key)
+    if found.misfit is not None or not found.waiting:
+        return found.misfit
+    return _write_all(ctx, found)
+
+
+def undo(ctx: SchedulerContext, pods: Iterable[Pod]) -> None:
+    """Take back what these pods have got, as far as they have no node. What fails here is taken back later."""
+    sight = ctx.config.chain.devices
+    if sight is None:
+        return
+    waiting = {pod.uid: pod for pod in pods if pod.spec.resource_claims and not pod.bound}
+    for name in sorted({name for pod in waiting.values() for name in device_claims.names(pod)}):
+        claim = sight.claim(*name)
+        users = claim.status.reserved_for if claim is not None else ()
+        if claim is None or not users or any(user.uid not in waiting for user in users):
+            continue
+        try:
+            _take_back(ctx, claim)
+        except errors.BridgeError as problem:
+            logger.info("ResourceClaim {} keeps its devices for now: {}", "/".join(name), problem)
+
+
+def waiter(namespace: str, name: str) -> str:
+    """Under which workloads wait for a claim."""
+    return f"{kinds.RESOURCECLAIMS.kind} {namespace}/{name}"
+
+
+def _given(ctx: SchedulerContext, read: Placeholder) -> Mapping[str, str] | Misfit:
+    """The devices of the job on each node."""
+    if read.view is None:
+        return {}
+    found = slots.held(read.view, ctx)
+    if isinstance(found, Reject):
+        return Misfit(reason=found.reason, message=found.message)
+    return {share.node: share.devices for share in itertools.chain.from_iterable(found)}
+
+
+def _holders(ctx: SchedulerContext, sight: DeviceSight) -> Holders:
+    """As the claims say, and as we have written since."""
+    of: dict[DeviceId, ResourceClaim] = {device: claim for claim in sight.every_claim() for device in claim.held}
+    of.update(ctx.device_writes.pending(sight.claim, ctx.clock.now()))
+    return Holders(of=of, left=lambda claim: _left(ctx, claim))
+
+
+def _left(ctx: SchedulerContext, claim: ResourceClaim) -> bool:
+    """Its pods are ours, and have ended, or have no node and no job that runs: nothing is going to use what it has."""
+    users = claim.status.reserved_for
+    return bool(users) and all(user.resource == "pods" and _waits(ctx, user.uid) for user in users)
+
+
+def _waits(ctx: SchedulerContext, uid: str) -> bool:
+    pod, key = ctx.pod_index.get(uid), ctx.pod_index.root_of(uid)
+    if pod is None or key is None or pod.bound:
+        return pod is not None and pod.terminal
+    return all(one.phase in (Phase.PENDING, Phase.ENDED) for one in ctx.table.of(key))
+
+
+def _write_all(ctx: SchedulerContext, found: DevicesFound) -> Misfit | DevicesPending:
+    """What could not be written is looked at again, and so is what is left."""
+    try:
+        results = ctx.each(lambda one: _write(ctx, one), found.writes[:MOST_WRITES])
+    except errors.NotLeading:
+        raise
+    except errors.TryLater as problem:
+        logger.info("claims are written later: {}", problem)
+        pause = max(UNSERVED, problem.retry_after or 0.0)
+        return _pending(ctx, found, f"{found.message}; not written yet: {problem}", pause)
+    finally:
+        # No call is under way any more, also of those that were not begun.
+        for one in found.writes[:MOST_WRITES]:
+            if isinstance(one, Allocate):
+                ctx.device_writes.over(one.claim, ctx.clock.now())
+    misfit = next((one for one in results if isinstance(one, Misfit)), None)
+    again = not all(results) or len(found.writes) > MOST_WRITES
+    return misfit or _pending(ctx, found, found.message, LOOK_AGAIN if again else None)
+
+
+def _pending(ctx: SchedulerContext, found: DevicesFound, message: str, after: float | None) -> DevicesPending:
+    return DevicesPending(
+        reason=placement.WAITS,
+        message=message,
+        retry_after=after,
+        nodes=tuple(sorted(set(found.waiting.values()))),
+        patience=ctx.limits.volume_seconds,
+    )
+
+
+def _write(ctx: SchedulerContext, write: Allocate | TakeBack) -> Misfit | bool:
+    """Whether it is written."""
+    name = "/".join(write.claim.key)
+    try:
+        if isinstance(write, TakeBack):
+            return _take_back(ctx, write.claim)
+        _allocate(ctx, write)
+    except (errors.Conflict, errors.NotFound) as problem:
+        logger.info("ResourceClaim {} is looked at again: {}", name, problem)
+        ctx.device_writes.failed(write.claim)
+        return False
+    except (errors.OperatorMustAct, errors.Disagreement) as problem:
+        ctx.device_writes.failed(write.claim)
+        return Misfit(reason=placement.FAILED, message=f"ResourceClaim {name} cannot be allocated: {problem}")
+    return True
+
+
+def _allocate(ctx: SchedulerContext, write: Allocate) -> None:
+    claim, protection = write.claim, write.protection
+    if protection is not None:
+        claim = ctx.cluster.patch(kinds.RESOURCECLAIMS, claim, protection)
+        ctx.device_writes.protected(claim)
+    changes = write.changes(claim.metadata.resource_version)
+    ctx.cluster.patch(kinds.RESOURCECLAIMS, claim, changes, "status")
+
+
+def _take_back(ctx: SchedulerContext, claim: ResourceClaim) -> bool:
+    """Only after a look at the pods themselves: a binding of which no watch has told yet would be torn."""
+    for user in claim.status.reserved_for:
+        pod = ctx.cluster.get(kinds.PODS, claim.metadata.namespace, user.name)
+        if pod is None or pod.uid != user.uid or (pod.bound and not pod.terminal):
+            return False
+    ctx.cluster.patch(kinds.RESOURCECLAIMS, claim, TakeBack(claim).changes, "status")
+    return True

@@ -1,0 +1,350 @@
+"""What ResourceClaims get of the devices that Slurm has allocated, before their pods are bound. Pure.
+
+    the claim                                               what follows
+    ──────────────────────────────────────────────────────  ─────────────────────────────────────────────────────────
+    is gone, is being deleted, cannot be asked for          the nodes are given back
+    has devices of this allocation, for its pod             nothing
+    has others, for its pod that has no node: an earlier    they are taken back, then as below
+    job's, or a changed one's
+    has devices for other pods, or for none                 wait
+    has none                                                those of the allocation, by their indices
+
+    the devices of the allocation                           what follows
+    ──────────────────────────────────────────────────────  ─────────────────────────────────────────────────────────
+    Slurm gives indices, and a device with each is there    the claims get just these
+    Slurm gives none, and the table says `choose`           any that no other claim has
+    Slurm gives none otherwise, or a device is missing      the nodes are given back, and the node is avoided
+    the driver publishes none there now                     wait
+    another claim still has one of them                     wait: its pod is on its way out
+    that claim's pods have no node and no job that runs     it is taken back, for Slurm has given the device away
+
+No claim is written over: what it has is taken back first, with the version that was looked at as a precondition. No
+pod is bound before all claims of its gang have their devices.
+"""
+
+import dataclasses
+import re
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from typing import Any, Final
+
+from slurm_bridge.cluster.rules import devices
+from slurm_bridge.cluster.rules.devices import DeviceSight, NodeDevice
+from slurm_bridge.model.devices import FINALIZER, DeviceId, ResourceClaim
+from slurm_bridge.model.job import Gres
+from slurm_bridge.model.meta import Manifest
+from slurm_bridge.model.pod import Pod
+from slurm_bridge.scheduler.placement.checks import Spot
+from slurm_bridge.scheduler.placement.misfit import Misfit, Occupied
+from slurm_bridge.translate import device_claims
+from slurm_bridge.translate.device_claims import AskedDevices, ClaimKey, PodClaim, Unrequestable
+
+#: The reason on pods that hold nodes and wait for their devices.
+WAITS: Final = "WaitsForDevices"
+#: The reason why an allocation is given back.
+FAILED: Final = "DeviceAllocationFailed"
+#: A node whose devices do not fit is avoided for so many seconds at first: the reason is seen nowhere.
+AVOID_SECONDS: Final = 60.0
+#: So many are named in a message.
+MOST_NAMED: Final = 3
+
+#: `gpu:a100:2(IDX:0,3-5)`
+_DEVICES: Final = re.compile(r"([^,()]+):([0-9]+)\(IDX:([0-9,-]+)\)")
+_MOST_INDEX: Final = 4096
+
+
+@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
+class Allocate:
+    """A claim gets these devices, for this pod on this node."""
+
+    claim: ResourceClaim
+    pod: Pod
+    node: str
+    devices: tuple[tuple[AskedDevices, DeviceId], ...]
+    configs: tuple[Manifest, ...] = ()
+
+    @property
+    def protection(self) -> Manifest | None:
+        """What is written first, so that the claim stays while it has devices; None where it has been."""
+        meta = self.claim.metadata
+        if FINALIZER in meta.finalizers:
+            return None
+        return {"metadata": {"resourceVersion": meta.resource_version, "finalizers": [*meta.finalizers, FINALIZER]}}
+
+    def changes(self, version: str) -> Manifest:
+        """Of the status, in exactly this version of the claim."""
+        found = [
+            {"request": asked.request, "driver": one.driver, "pool": one.pool, "device": one.device}
+            for asked, one in self.devices
+        ]
+        fields = [{"key": "metadata.name", "operator": "In", "values": [self.node]}]
+        allocation: dict[str, Any] = {
+            "devices": {"results": found, **({"config": list(self.configs)} if self.configs else {})},
+            "nodeSelector": {"nodeSelectorTerms": [{"matchFields": fields}]},
+        }
+        user = {"resource": "pods", "name": self.pod.metadata.name, "uid": self.pod.uid}
+        return {
+            "metadata": {"resourceVersion": version},
+            "status": {"allocation": allocation, "reservedFor": [user]},
+        }
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class TakeBack:
+    """A claim whose pods have no node loses its devices."""
+
+    claim: ResourceClaim
+
+    @property
+    def changes(self) -> Manifest:
+        """Of the status."""
+        version = self.claim.metadata.resource_version
+        return {"metadata": {"resourceVersion": version}, "status": {"allocation": None, "reservedFor": None}}
+
+
+Write = Allocate | TakeBack
+
+
+@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
+class DevicesPending(Occupied):
+    """The nodes are kept until claims have their devices."""
+
+    @property
+    def expired(self) -> Misfit:
+        text = f"{self.message}, for more than {self.patience:.0f} s"
+        return Misfit(reason=FAILED, message=text, nodes=self.nodes, seconds=AVOID_SECONDS, unseen=True)
+
+
+@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
+class Holders:
+    """Which claim has a device, or is about to get it; `left` says of a claim that nothing uses it any more."""
+
+    of: Mapping[DeviceId, ResourceClaim]
+    left: Callable[[ResourceClaim], bool]
+
+
+@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
+class DevicesFound:
+    """What is to be written, what is waited for (by node), and other claims that have to change; or what is wrong."""
+
+    writes: tuple[Write, ...] = ()
+    waiting: Mapping[str, str] = dataclasses.field(default_factory=dict)
+    others: tuple[ClaimKey, ...] = ()
+    misfit: Misfit | None = None
+
+    @property
+    def message(self) -> str:
+        """For the owner of the pods."""
+        named = list(self.waiting)[:MOST_NAMED]
+        more = f" and {len(self.waiting) - MOST_NAMED} more" if len(self.waiting) > MOST_NAMED else ""
+        return f"waits for {', '.join(named)}{more}"
+
+
+def look(spots: Sequence[Spot], given: Mapping[str, str], sight: DeviceSight, holders: Holders) -> DevicesFound:
+    """By the tables above. `given` are the devices of the job on each node, by Slurm's name, in Slurm's notation."""
+    by_node: dict[str, list[Spot]] = {}
+    for spot in spots:
+        if spot.pod.spec.resource_claims:
+            by_node.setdefault(spot.node.name, []).append(spot)
+    view = _DeviceLook(sight, holders)
+    for there in by_node.values():
+        misfit = view.node(there, given.get(there[0].slurm_name, ""))
+        if misfit is not None:
+            return DevicesFound(misfit=misfit)
+    return DevicesFound(writes=tuple(view.writes), waiting=view.waiting, others=tuple(view.others))
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class _Need:
+    """One request of one claim."""
+
+    spot: Spot
+    claim: PodClaim
+    asked: AskedDevices
+
+
+class _DeviceLook:
+    """The claims of one allocation, node by node."""
+
+    def __init__(self, sight: DeviceSight, holders: Holders) -> None:
+        self._sight, self._holders = sight, holders
+        self.writes: list[Write] = []
+        #: What is waited for in words, and the node.
+        self.waiting: dict[str, str] = {}
+        self.others: list[ClaimKey] = []
+
+    def node(self, spots: Sequence[Spot], text: str) -> Misfit | None:
+        """All pods that come on one node share what the job has there."""
+        node, given = spots[0].node.name, indices(text)
+        kept: set[DeviceId] = set()
+        needs: list[_Need] = []
+        for spot in spots:
+            claims = device_claims.of(spot.pod, self._sight.claim, self._sight.rows)
+            if isinstance(claims, Unrequestable):
+                return Misfit(reason=FAILED, message=claims.message)
+            for one in claims:
+                if any(self._unknown(asked, node) for asked in one.asked):
+                    continue
+                if one.claim.status.allocation is None:
+                    needs += [_Need(spot, one, asked) for asked in one.asked]
+                elif self._settled(one, spot, given):
+                    kept.update(one.claim.held)
+        # What has to change first decides what is left for the others.
+        ready = node not in self.waiting.values()
+        return self._serve(node, needs, given, kept) if needs and ready else None
+
+    def _unknown(self, asked: AskedDevices, node: str) -> bool:
+        """A driver that is started anew publishes its devices again: what is unknown is not gone."""
+        row = asked.row
+        if self._sight.device_class(row.device_class) is None:
+            self.waiting[f"DeviceClass {row.device_class}"] = node
+            return True
+        if not any(one.id.driver == row.driver for one in self._sight.on(node)):
+            self.waiting[f"driver {row.driver} to publish its devices of node {node}"] = node
+            return True
+        return False
+
+    def _settled(self, one: PodClaim, spot: Spot, given: "JobDevices") -> bool:
+        """Whether a claim with devices has those that it would get now."""
+        claim, called = one.claim, f"ResourceClaim {'/'.join(one.claim.key)}"
+        users = {user.uid for user in claim.status.reserved_for}
+        # Kubernetes' controller adds pods that have ended now and then, and takes them out again.
+        if spot.pod.uid in users and self._right(one, spot, given):
+            return True
+        if users != {spot.pod.uid}:
+            self.waiting[f"{called}, which has devices for others"] = spot.node.name
+            self.others.append(claim.key)
+            return False
+        # Its pod has no node: they are of an earlier allocation. What it gets instead is looked at afterwards.
+        self.writes.append(TakeBack(claim))
+        self.waiting[f"{called} to give back devices of an earlier allocation"] = spot.node.name
+        return False
+
+    def _right(self, one: PodClaim, spot: Spot, given: "JobDevices") -> bool:
+        """Whether it has what it would get now."""
+        allocation = one.claim.status.allocation
+        results = allocation.devices.results if allocation is not None else ()
+        there = {device.id: device for device in self._sight.on(spot.node.name)}
+        for asked in one.asked:
+            found = [result.id for result in results if result.request == asked.request]
+            allowed = given.of(asked)
+            if len(found) != asked.count or not all(
+                device in there and (allowed is None or there[device].index(asked.row) in allowed) for device in found
+            ):
+                return False
+        return sum(asked.count for asked in one.asked) == len(results)
+
+    def _serve(
+        self, node: str, needs: Sequence[_Need], given: "JobDevices", kept: Collection[DeviceId]
+    ) -> Misfit | None:
+        """A device for each need: of those that nothing has, else of those that something has still."""
+        choices: list[tuple[NodeDevice, ...]] = []
+        each: list[_Need] = []
+        for need in needs:
+            found = self._candidates(node, need.asked, given)
+            if isinstance(found, Misfit):
+                return found
+            # A device more than there are is enough to know that there are too few.
+            count = min(need.asked.count, len(found) + 1)
+            choices += [tuple(one for one in found if one.id not in kept)] * count
+            each += [need] * count
+        own = {need.claim.claim.key for need in needs}
+        taken = {device for device, claim in self._holders.of.items() if claim.key not in own}
+        free = devices.assigned([[one.id for one in found if one.id not in taken] for found in choices])
+        if free is not None:
+            self._allocate(each, free)
+            return None
+        wanted = devices.assigned([[one.id for one in found] for found in choices])
+        if wanted is None:
+            first = needs[0].claim.claim
+            text = (
+                f"node {node} has no devices for ResourceClaim {'/'.join(first.key)} among those that Slurm allocated "
+                f"there ({given.text or 'no index'})"
+            )
+            return _failed(text, node)
+        self._wait_for(node, [device for device in wanted if device in taken])
+        return None
+
+    def _candidates(self, node: str, asked: AskedDevices, given: "JobDevices") -> tuple[NodeDevice, ...] | Misfit:
+        allowed, row = given.of(asked), asked.row
+        found = self._sight.fitting(asked, self._sight.on(node))
+        if allowed is None and not row.chosen:
+            text = f"Slurm gave no indices of gres {row.gres.name} on node {node}, and DeviceClass {row.device_class} "
+            return _failed(f"{text}needs them (without_index: refuse)", node)
+        return found if allowed is None else tuple(one for one in found if one.index(row) in allowed)
+
+    def _allocate(self, needs: Sequence[_Need], found: Sequence[DeviceId]) -> None:
+        by_claim: dict[ClaimKey, list[tuple[_Need, DeviceId]]] = {}
+        for need, device in zip(needs, found, strict=True):
+            by_claim.setdefault(need.claim.claim.key, []).append((need, device))
+        for key, pairs in by_claim.items():
+            need = pairs[0][0]
+            self.writes.append(
+                Allocate(
+                    claim=need.claim.claim,
+                    pod=need.spot.pod,
+                    node=need.spot.node.name,
+                    devices=tuple((each.asked, device) for each, device in pairs),
+                    configs=tuple(self._configs(need.claim)),
+                )
+            )
+            self.waiting[f"ResourceClaim {'/'.join(key)} to get its devices"] = need.spot.node.name
+
+    def _configs(self, one: PodClaim) -> Iterable[Manifest]:
+        """Parameters for the drivers, of the classes and of the claim, as kube-scheduler hands them on."""
+        for asked in one.asked:
+            found = self._sight.device_class(asked.row.device_class)
+            for config in found.spec.config if found is not None else ():
+                if config.opaque is not None:
+                    yield {"source": "FromClass", "requests": [asked.request], "opaque": config.opaque}
+        names = {name for asked in one.asked for name in (asked.request, asked.base)}
+        for config in one.claim.spec.devices.config:
+            wanted = not config.requests or names.intersection(config.requests)
+            if wanted and config.opaque is not None:
+                requests = {"requests": list(config.requests)} if config.requests else {}
+                yield {"source": "FromClaim", **requests, "opaque": config.opaque}
+
+    def _wait_for(self, node: str, taken: Iterable[DeviceId]) -> None:
+        holding = {self._holders.of[device].key: (self._holders.of[device], device) for device in taken}
+        for key, (claim, device) in holding.items():
+            self.waiting[f"device {device} of node {node}, which ResourceClaim {'/'.join(key)} still has"] = node
+            self.others.append(key)
+            if self._holders.left(claim):
+                self.writes.append(TakeBack(claim))
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class JobDevices:
+    """The indices that a job has on one node, by name and type, in lower case; `text` as Slurm writes them."""
+
+    text: str
+    rows: tuple[tuple[Gres, frozenset[int]], ...]
+
+    def of(self, asked: AskedDevices) -> frozenset[int] | None:
+        """Those that a request may use; None where Slurm gives none, or the devices have none."""
+        wanted = asked.row.gres
+        found = [
+            numbers
+            for gres, numbers in self.rows
+            if gres.name == wanted.name.lower() and wanted.type.lower() in ("", gres.type)
+        ]
+        return frozenset[int]().union(*found) if found and asked.row.index else None
+
+
+def indices(text: str) -> JobDevices:
+    """What `gpu:a100:2(IDX:0-1),nic:1(IDX:0)` says."""
+    rows = []
+    for head, count, numbers in _DEVICES.findall(text):
+        name, _, kind = head.strip().lower().partition(":")
+        rows.append((Gres(name=name, type=kind, count=int(count)), frozenset(_numbers(numbers))))
+    return JobDevices(text, tuple(rows))
+
+
+def _numbers(text: str) -> Iterable[int]:
+    for part in text.split(","):
+        first, _, last = part.partition("-")
+        if first.isdecimal() and (last or first).isdecimal():
+            yield from range(int(first), min(int(last or first), int(first) + _MOST_INDEX) + 1)
+
+
+def _failed(text: str, node: str) -> Misfit:
+    return Misfit(reason=FAILED, message=text, nodes=(node,), seconds=AVOID_SECONDS, unseen=True)

@@ -1,0 +1,222 @@
+"""ResourceClaims of pods as generic resources of Slurm: how many devices of which class, and what Slurm calls them.
+
+of a claim                                      what follows
+──────────────────────────────────────────────  ──────────────────────────────────────────────────────────────
+is not made, or not known, yet                  the pod waits: the claim wakes it
+was not made for the pod whose template it has  refused with words
+exactly N devices of a class of the table       N of its GRES
+firstAvailable                                  the first alternative whose class is in the table
+all devices of a node, admin access,            refused with words: Slurm gives numbers of devices, each to one
+constraints, tolerations, parts of a capacity   job, and does not know what the devices have in common
+"""
+
+import dataclasses
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from typing import Final
+
+from slurm_bridge.model import texts
+from slurm_bridge.model.devices import EXACT_COUNT, DeviceRequest, DeviceSelector, ExactRequest, ResourceClaim
+from slurm_bridge.model.job import Gres
+from slurm_bridge.model.pod import Pod
+from slurm_bridge.translate import gres, shapes
+
+#: The reason on pods whose claims cannot be turned into a request.
+REASON: Final = "DevicesNotRequestable"
+#: The reason on pods whose claims are not there yet.
+MISSING: Final = "WaitsForResourceClaims"
+
+#: By namespace and name.
+ClaimKey = tuple[str, str]
+Lookup = Callable[[str, str], ResourceClaim | None]
+
+_LONGEST: Final = 64
+
+
+@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
+class DeviceRow:
+    """Devices of a class, and what they are in Slurm.
+
+    `index` is the attribute whose value is the index that Slurm gives. `chosen`: Slurm gives none, and any device will
+    do that no other claim holds.
+    """
+
+    device_class: str
+    driver: str
+    gres: Gres
+    index: str = ""
+    chosen: bool = False
+
+
+Rows = Mapping[str, DeviceRow]
+
+
+@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
+class AskedDevices:
+    """One request of a claim; `request` is its name, with that of the alternative where there are some."""
+
+    request: str
+    row: DeviceRow
+    count: int
+    selectors: tuple[str, ...] = ()
+
+    @property
+    def base(self) -> str:
+        """The name of the request without its alternative."""
+        return self.request.partition("/")[0]
+
+
+@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
+class PodClaim:
+    """A claim of a pod, and what it asks for."""
+
+    claim: ResourceClaim
+    asked: tuple[AskedDevices, ...]
+
+
+@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
+class Unrequestable:
+    """Why no request can be made of a claim; `missing`: the claim is not there, and wakes the pod when it is."""
+
+    message: str
+    missing: bool = False
+
+
+def of(pod: Pod, claim_of: Lookup, rows: Rows) -> tuple[PodClaim, ...] | Unrequestable:
+    """The claims of a pod, each once, in the order of its spec; or the first thing that is wrong with them."""
+    found: dict[ClaimKey, PodClaim] = {}
+    for number, entry in enumerate(pod.spec.resource_claims):
+        where = f"Pod {'/'.join(pod.key)}: spec.resourceClaims[{number}] ({_word(entry.get('name'))})"
+        name = _claim_name(pod, entry)
+        if isinstance(name, Unrequestable):
+            return dataclasses.replace(name, message=f"{where} {name.message}")
+        if name is None:
+            continue
+        claim = claim_of(pod.metadata.namespace, name)
+        made = _read(pod, entry, name, claim, rows)
+        if isinstance(made, Unrequestable):
+            return dataclasses.replace(made, message=f"{where}: {made.message}")
+        found.setdefault(made.claim.key, made)
+    return tuple(found.values())
+
+
+def names(pod: Pod) -> frozenset[ClaimKey]:
+    """The claims of a pod as far as they have names, whatever is known of them."""
+    found = (_claim_name(pod, entry) for entry in pod.spec.resource_claims)
+    return frozenset((pod.metadata.namespace, name) for name in found if isinstance(name, str))
+
+
+def gres_of(claims: Iterable[PodClaim]) -> tuple[Gres, ...]:
+    """What Slurm is asked for, for all of them together."""
+    asked = (one for claim in claims for one in claim.asked)
+    return shapes.added([(dataclasses.replace(one.row.gres, count=one.count),) for one in asked])
+
+
+def shared(pods: Sequence[Pod]) -> str:
+    """What is wrong where several pods of one workload use the same claim; "" where none do."""
+    users: dict[ClaimKey, str] = {}
+    for pod in pods:
+        for key in sorted(names(pod)):
+            if key in users:
+                return (
+                    f"ResourceClaim {'/'.join(key)} is used by pods {users[key]} and {pod.metadata.name} of the gang, "
+                    "and Slurm gives devices to each of them: give each its own by a resourceClaimTemplateName"
+                )
+            users[key] = pod.metadata.name
+    return ""
+
+
+def _claim_name(pod: Pod, entry: Mapping[str, object]) -> str | Unrequestable | None:
+    """The name of the claim behind an entry; None where the cluster says that the entry needs none."""
+    direct, template = entry.get("resourceClaimName"), entry.get("resourceClaimTemplateName")
+    if isinstance(direct, str) and direct:
+        return direct
+    if not isinstance(template, str) or not template:
+        return Unrequestable(message="names neither a ResourceClaim nor a ResourceClaimTemplate")
+    made = next((one for one in pod.status.resource_claim_statuses if one.name == entry.get("name")), None)
+    if made is None:
+        text = f"waits for the ResourceClaim that kube-controller-manager makes of ResourceClaimTemplate {template}"
+        return Unrequestable(message=text, missing=True)
+    return made.resource_claim_name
+
+
+def _read(
+    pod: Pod, entry: Mapping[str, object], name: str, claim: ResourceClaim | None, rows: Rows
+) -> PodClaim | Unrequestable:
+    called = f"ResourceClaim {pod.metadata.namespace}/{_word(name)}"
+    if claim is None:
+        return Unrequestable(message=f"{called} does not exist", missing=True)
+    if claim.metadata.deletion_timestamp is not None:
+        return Unrequestable(message=f"{called} is being deleted", missing=True)
+    if "resourceClaimName" not in entry and not _made_for(pod, claim):
+        return Unrequestable(message=f"{called} was not created for this pod")
+    wrong = next(_wrong(claim, rows), "")
+    if wrong:
+        return Unrequestable(message=f"{called}: {wrong}")
+    asked = tuple(_asked(one, rows) for one in claim.spec.devices.requests)
+    return PodClaim(claim=claim, asked=tuple(one for one in asked if one is not None))
+
+
+def _made_for(pod: Pod, claim: ResourceClaim) -> bool:
+    return any(one.controller and one.uid == pod.uid for one in claim.metadata.owner_references)
+
+
+def _wrong(claim: ResourceClaim, rows: Rows) -> Iterator[str]:
+    """What Slurm cannot be asked for, field by field."""
+    devices = claim.spec.devices
+    if devices.constraints:
+        yield (
+            "spec.devices.constraints are not supported, because Slurm knows nothing that devices have in common; "
+            "leave them out"
+        )
+    for number, request in enumerate(devices.requests):
+        where = f"spec.devices.requests[{number}] ({_word(request.name)})"
+        alternatives = [request.exactly] if request.exactly is not None else list(request.first_available)
+        known = [one for one in alternatives if one.device_class_name in rows]
+        if not alternatives:
+            yield f"{where} has neither exactly nor firstAvailable"
+        elif not known:
+            said = ", ".join(_word(one.device_class_name) for one in alternatives[:3])
+            yield (
+                f"{where} asks for DeviceClass {said}, which is not in the table of hook device-claims "
+                f"({', '.join(sorted(rows)) or 'empty'}); ask the operators, or use one that is"
+            )
+        else:
+            yield from (f"{where} {text}" for text in _beyond(known[0]))
+
+
+def _beyond(one: ExactRequest) -> Iterator[str]:
+    if one.admin_access:
+        yield "has adminAccess: devices with admin access are in use by others, and Slurm gives none of these"
+    if one.allocation_mode != EXACT_COUNT:
+        mode = _word(one.allocation_mode)
+        yield f"has allocationMode {mode}: Slurm is asked for a number; write ExactCount and count"
+    if not 1 <= one.count <= gres.MOST_COUNT:
+        yield f"has count {texts.shown(str(one.count))}, allowed are 1 to {gres.MOST_COUNT}"
+    if one.tolerations:
+        yield "has tolerations: devices with taints are given to no pod; leave them out"
+    if one.capacity:
+        yield "has capacity: Slurm gives whole devices; leave it out, or select devices by their capacity with CEL"
+    if any(selector.cel is None for selector in one.selectors):
+        yield "has a selector that is not CEL"
+
+
+def _asked(request: DeviceRequest, rows: Rows) -> AskedDevices | None:
+    if request.exactly is not None:
+        return _of_row(request.name, request.exactly, rows)
+    one = next((one for one in request.first_available if one.device_class_name in rows), None)
+    return _of_row(f"{request.name}/{one.name}", one, rows) if one is not None else None
+
+
+def _of_row(name: str, one: ExactRequest, rows: Rows) -> AskedDevices:
+    row = rows[one.device_class_name]
+    return AskedDevices(request=name, row=row, count=one.count, selectors=expressions(one.selectors))
+
+
+def expressions(selectors: Iterable[DeviceSelector]) -> tuple[str, ...]:
+    """The conditions in CEL."""
+    return tuple(one.cel.expression for one in selectors if one.cel is not None)
+
+
+def _word(written: object) -> str:
+    text = str(written or "")
+    return texts.shown(text if len(text) <= _LONGEST else f"{text[: _LONGEST - 1]}…")

@@ -1,0 +1,125 @@
+"""ResourceClaims on the pocket cluster: a DRA driver's devices, and users who claim them.
+
+devices = Devices(bridge)           a DeviceClass, and the GPUs of each node in ResourceSlices
+devices.template("one")             a template of claims for one GPU
+devices.held("a")                   the devices that the claims of a pod hold, as NODE/DEVICE
+"""
+
+import pathlib
+from collections.abc import Mapping
+from typing import Any
+
+from slurm_bridge.model import kinds
+from slurm_bridge.model.kinds import Kind
+from slurm_bridge.model.meta import Object
+from tests.component.scheduler.whole_core import Bridge
+from tests.simulation import fleet
+from tests.simulation.world import NAMESPACE, World
+
+DRIVER = "gpu.example.com"
+ROW = {"device_class": DRIVER, "gres": "gpu", "index": "index"}
+TEMPLATES: Kind[Object] = Kind(
+    group="resource.k8s.io",
+    versions=("v1",),
+    plural="resourceclaimtemplates",
+    kind="ResourceClaimTemplate",
+    record=Object,
+)
+
+Json = dict[str, Any]
+
+
+def hooks(*rows: Json, **row: Any) -> list[Json]:
+    """A chain with the hook, and one row of which some keys differ from the usual ones; or with these rows."""
+    classes = list(rows) or [{**ROW, **row}]
+    return [{"name": "policy"}, {"name": "eligibility"}, {"name": "device-claims", "options": {"classes": classes}}]
+
+
+def bridge_of(folder: pathlib.Path, world: World | None = None, *rows: Json, **row: Any) -> Bridge:
+    """A daemon on hybrid nodes."""
+    made = world or World(1, folder / "token", fleet=fleet.HYBRID)
+    return Bridge(folder, world=made, hooks=hooks(*rows, **row))
+
+
+def exactly(name: str = "gpu", count: int = 1, *conditions: str, **more: Any) -> Json:
+    """A request for so many devices that meet these conditions."""
+    selectors = [{"cel": {"expression": one}} for one in conditions]
+    return {"name": name, "exactly": {"deviceClassName": DRIVER, "count": count, "selectors": selectors, **more}}
+
+
+def using(*templates: str, **claims: str) -> Json:
+    """The spec of a pod with a claim of each template, and with these claims by the names of their entries."""
+    entries: list[Json] = [{"name": one, "resourceClaimTemplateName": one} for one in templates]
+    return {"resourceClaims": entries + [{"name": key, "resourceClaimName": value} for key, value in claims.items()]}
+
+
+class Devices:
+    """What a driver publishes, and what users ask for."""
+
+    def __init__(self, bridge: Bridge) -> None:
+        self.bridge, self.kube = bridge, bridge.kube
+        selector = {"cel": {"expression": f'device.driver == "{DRIVER}"'}}
+        self.kube.create(kinds.DEVICECLASSES, {"metadata": {"name": DRIVER}, "spec": {"selectors": [selector]}})
+        for node, slurm in bridge.world.fleet.nodes.items():
+            self.publish(node, bridge.world.fleet.gpus.get(slurm, 0))
+
+    def publish(self, node: str, count: int, *models: str) -> None:
+        """The GPUs of a node, of these models in turn; those of n1 are small."""
+        sorts = models or ("small" if node == "n1" else "big",)
+        found = [
+            {
+                "name": f"gpu-{number}",
+                "attributes": {"index": {"int": number}, "model": {"string": sorts[number * len(sorts) // count]}},
+            }
+            for number in range(count)
+        ]
+        pool = {"name": node, "generation": 1, "resourceSliceCount": 1}
+        spec = {"driver": DRIVER, "nodeName": node, "pool": pool, "devices": found}
+        self.kube.create(kinds.RESOURCESLICES, {"metadata": {"name": f"{node}-{DRIVER}"}, "spec": spec})
+
+    def retract(self, node: str) -> None:
+        """The driver of a node is gone."""
+        self.kube.delete(kinds.RESOURCESLICES, ("", f"{node}-{DRIVER}"))
+
+    def template(self, name: str = "one", *requests: Json, **spec: Any) -> None:
+        """For one GPU, or for these requests."""
+        made = {"spec": {"devices": {"requests": list(requests) or [exactly()], **spec}}}
+        self.kube.create(TEMPLATES, {"metadata": {"name": name, "namespace": NAMESPACE}, "spec": made})
+
+    def claim(self, name: str, *requests: Json, **spec: Any) -> None:
+        """A claim that a user names in pods."""
+        made = {"devices": {"requests": list(requests) or [exactly()], **spec}}
+        self.kube.create(kinds.RESOURCECLAIMS, {"metadata": {"name": name, "namespace": NAMESPACE}, "spec": made})
+
+    def allocate(self, name: str, node: str, *devices: str, pods: Mapping[str, str] | None = None) -> None:
+        """Another scheduler gives these devices to a claim, for pods by name and uid."""
+        results = [{"request": "gpu", "driver": DRIVER, "pool": node, "device": one} for one in devices]
+        users = [{"resource": "pods", "name": pod, "uid": uid} for pod, uid in (pods or {}).items()]
+        status = {"allocation": {"devices": {"results": results}}, **({"reservedFor": users} if users else {})}
+        self.kube.merge(kinds.RESOURCECLAIMS, (NAMESPACE, name), {"status": status}, subresource="status")
+
+    def clear(self, name: str) -> None:
+        """It gives them back."""
+        status = {"allocation": None, "reservedFor": None}
+        self.kube.merge(kinds.RESOURCECLAIMS, (NAMESPACE, name), {"status": status}, subresource="status")
+
+    def claims(self) -> list[Json]:
+        """All of them."""
+        return self.kube.list(kinds.RESOURCECLAIMS)
+
+    def of(self, pod: str) -> list[Json]:
+        """The claims of a pod."""
+        manifest = self.bridge.manifest(pod)
+        made = [one.get("resourceClaimName") for one in manifest["status"].get("resourceClaimStatuses") or ()]
+        named = [one.get("resourceClaimName") for one in manifest["spec"].get("resourceClaims") or ()]
+        return [one for one in self.claims() if one["metadata"]["name"] in {*made, *named}]
+
+    def held(self, pod: str) -> list[str]:
+        """The devices of a pod."""
+        return sorted(f"{one['pool']}/{one['device']}" for claim in self.of(pod) for one in results_of(claim))
+
+
+def results_of(claim: Json) -> list[Json]:
+    """What a claim holds."""
+    found: list[Json] = ((claim.get("status") or {}).get("allocation") or {}).get("devices", {}).get("results", [])
+    return found

@@ -1,0 +1,75 @@
+"""What has to hold of devices after every call, whatever was lost or killed.
+
+no device is in two claims
+a pod with a node has devices for each of its claims, reserved for it, on that node
+a claim has only devices that Slurm has given to a job of its pod, as long as that pod runs
+"""
+
+from collections.abc import Mapping
+from typing import Any
+
+from slurm_bridge.model import kinds, names
+from tests.component.scheduler.claimed_devices import results_of
+from tests.simulation.world import World
+
+_OVER = ("Succeeded", "Failed")
+
+
+class DeviceRules:
+    """Looks at the pocket servers themselves; what is broken raises at once."""
+
+    def __init__(self, world: World) -> None:
+        self._world = world
+        self._bound: set[str] = set()
+
+    def watch(self) -> None:
+        """From now on after every call."""
+        before = self._world.weather.watcher
+
+        def look(who: str) -> None:
+            before(who)
+            self.look()
+
+        self._world.weather.watcher = look
+
+    def look(self) -> None:
+        """Everything as it is now."""
+        claims = self._world.kube.list(kinds.RESOURCECLAIMS)
+        held = [(one["driver"], one["pool"], one["device"]) for claim in claims for one in results_of(claim)]
+        assert len(held) == len(set(held)), f"a device is in two claims: {sorted(held)}"
+        by_key = {(one["metadata"]["namespace"], one["metadata"]["name"]): one for one in claims}
+        for pod in self._world.kube.list(kinds.PODS):
+            if pod["spec"].get("nodeName") and pod["spec"].get("resourceClaims") and _ours(pod):
+                self._look_at(pod, by_key)
+
+    def _look_at(self, pod: Mapping[str, Any], claims: Mapping[tuple[str, str], Mapping[str, Any]]) -> None:
+        meta, spec = pod["metadata"], pod["spec"]
+        if pod["status"].get("phase") in _OVER:
+            return
+        made = {one["name"]: one["resourceClaimName"] for one in pod["status"].get("resourceClaimStatuses") or ()}
+        for entry in spec["resourceClaims"]:
+            name = entry.get("resourceClaimName") or made.get(entry["name"])
+            claim = claims.get((meta["namespace"], name))
+            assert claim is not None, f"pod {meta['name']} runs without claim {name}"
+            users = [one["uid"] for one in (claim.get("status") or {}).get("reservedFor") or ()]
+            assert users == [meta["uid"]], f"claim {name} of pod {meta['name']} is reserved for {users}"
+            found = results_of(dict(claim))
+            assert found, f"pod {meta['name']} runs, and claim {name} has no devices"
+            assert {one["pool"] for one in found} == {spec["nodeName"]}, f"claim {name} is of another node: {found}"
+            self._given(meta, spec["nodeName"], found)
+
+    def _given(self, meta: Mapping[str, Any], node: str, found: list[dict[str, Any]]) -> None:
+        """When the pod is bound Slurm has given its job these very devices."""
+        if meta["uid"] in self._bound:
+            return
+        job = self._world.slurm.world.jobs.get(int(meta["labels"][names.LABEL_JOB_ID]))
+        slurm = self._world.fleet.nodes[node]
+        shares = job.grant.shares if job is not None and job.grant is not None and job.running else ()
+        indices = {number for share in shares if share.node == slurm for part in share.gres for number in part.indices}
+        numbers = {int(one["device"].rpartition("-")[2]) for one in found}
+        if shares:
+            assert numbers <= indices, f"pod {meta['name']} has {numbers}, and its job {indices} of {node}"
+
+
+def _ours(pod: Mapping[str, Any]) -> bool:
+    return bool(pod["spec"].get("schedulerName") == names.SCHEDULER_NAME)

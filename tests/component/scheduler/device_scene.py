@@ -1,0 +1,53 @@
+"""Pods that come one after the other to devices that are not enough for all at once."""
+
+import pathlib
+
+from slurm_bridge.model import kinds
+from tests.component.scheduler.claimed_devices import Devices, bridge_of, exactly, results_of, using
+from tests.component.scheduler.device_rules import DeviceRules
+from tests.component.scheduler.gang_scenes import member
+from tests.simulation import fleet
+from tests.simulation.world import NAMESPACE, World
+
+PODS = ("a", "b", "c", "g-0", "g-1", "g-2")
+SHORT = {"kwok.local/outcome": "succeed", "kwok.local/seconds": "5"}
+
+
+class Scene:
+    """Pods with claims of templates and by name, one after the other and as a gang, on nodes with ten GPUs."""
+
+    def __init__(self, folder: pathlib.Path, seed: int = 1) -> None:
+        world = World(seed, folder / "token", fleet=fleet.HYBRID)
+        self.bridge = bridge_of(folder, world)
+        self.devices = Devices(self.bridge)
+        self.rules = DeviceRules(world)
+        self.rules.watch()
+        self.devices.template("one")
+        self.devices.template("two", exactly(count=2))
+        self.devices.claim("mine", exactly(count=2))
+        self.bridge.pod("a", spec=using("two"), annotations=SHORT)
+        self.bridge.pod("b", spec=using("one", it="mine"), annotations=SHORT)
+        self.bridge.pod("c", spec=using(it="mine"), annotations=SHORT)
+        for number in range(3):
+            member(self.bridge, f"g-{number}", size=3, spec=using("two"))
+            marks = {"metadata": {"annotations": SHORT}}
+            self.bridge.kube.merge(kinds.PODS, (NAMESPACE, f"g-{number}"), marks)
+        #: So many calls were made before it began, and before all were done.
+        self.began = self.ended = world.weather.calls
+
+    def done(self) -> bool:
+        """Every pod has had its devices, and has ended."""
+        return all(self.bridge.phase(name) == "Succeeded" for name in PODS)
+
+    def again(self) -> None:
+        """The next daemon in the same world."""
+        self.bridge = bridge_of(self.bridge.folder, self.bridge.world)
+        self.devices.bridge = self.bridge
+
+    def told(self) -> None:
+        """No device is left with a claim, and no job with Slurm."""
+        self.ended = self.bridge.world.weather.calls
+        self.bridge.run(10)
+        assert not [one["metadata"]["name"] for one in self.devices.claims() if results_of(one)]
+        assert not [job for job in self.bridge.jobs() if not job.over]
+        self.rules.look()

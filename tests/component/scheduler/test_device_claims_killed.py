@@ -1,0 +1,80 @@
+"""Calls that are lost, and others that are first, between Slurm's allocation and pods with their devices."""
+
+import pathlib
+
+from slurm_bridge.sim import faults
+from tests.component.scheduler.claimed_devices import Devices, bridge_of, exactly, using
+from tests.component.scheduler.device_rules import DeviceRules
+from tests.component.scheduler.whole_core import Bridge
+
+
+def test_a_lost_answer_to_the_allocation_is_found_on_the_claim(tmp_path: pathlib.Path) -> None:
+    """The write has happened: the claim is not written again."""
+    bridge = bridge_of(tmp_path)
+    devices = Devices(bridge)
+    devices.template()
+    status = "/resourceclaims/.*/status"
+    bridge.kube_calls.plan(faults.Drop(), method="PATCH", target=status)
+    bridge.pod("a", spec=using("one"))
+    bridge.until(lambda: bridge.node_of("a"))
+    assert bridge.kube_calls.count(method="PATCH", target=status) == 1
+    assert len(devices.held("a")) == 1
+
+
+def test_a_job_that_ends_before_the_binding_leaves_nothing_that_blocks_others(tmp_path: pathlib.Path) -> None:
+    """Its claim has a device, its pod waits for another job: the next pod that Slurm gives the device gets it."""
+    bridge = bridge_of(tmp_path)
+    devices = Devices(bridge)
+    rules = DeviceRules(bridge.world)
+    rules.watch()
+    devices.template("all", exactly(count=4))
+    bridge.kube_calls.plan(faults.Answer(503), method="POST", target="/binding", times=1)
+    only = {"nodeSelector": {"kubernetes.io/hostname": "n1"}}
+    bridge.pod("a", spec={**using("all"), **only})
+    bridge.until(lambda: devices.held("a"))
+    _end_and_hold(bridge, "a")
+    bridge.pod("b", spec={**using("all"), **only})
+    bridge.until(lambda: bridge.node_of("b"), 120)
+    assert bridge.node_of("a") == ""
+    assert devices.held("a") == []
+    assert len(devices.held("b")) == 4
+
+
+def test_devices_of_a_pod_that_is_bound_meanwhile_are_not_taken_back(tmp_path: pathlib.Path) -> None:
+    """Its binding was made and no watch has told of it yet: the pod itself is looked at before its claim is."""
+    bridge = bridge_of(tmp_path)
+    devices = Devices(bridge)
+    devices.template("all", exactly(count=4))
+    bridge.kube_calls.plan(faults.Answer(503), method="POST", target="/binding", times=1)
+    only = {"nodeSelector": {"kubernetes.io/hostname": "n1"}}
+    bridge.pod("a", spec={**using("all"), **only})
+    bridge.until(lambda: devices.held("a"))
+    _end_and_hold(bridge, "a")
+    bridge.kube_calls.plan(faults.Meanwhile(lambda: bridge.steal("a", "n1")), method="GET", target="/pods/a$")
+    bridge.pod("b", spec={**using("all"), **only})
+    bridge.run(20)
+    assert bridge.node_of("a") == "n1"
+    assert len(devices.held("a")) == 4
+    assert bridge.node_of("b") == ""
+
+
+def test_a_claim_that_changed_meanwhile_is_looked_at_again(tmp_path: pathlib.Path) -> None:
+    """Another scheduler was first: its allocation stays, and the nodes are kept until the claim is free."""
+    bridge = bridge_of(tmp_path)
+    devices = Devices(bridge)
+    devices.claim("mine")
+    first = faults.Meanwhile(lambda: devices.allocate("mine", "n2", "gpu-3"))
+    bridge.kube_calls.plan(first, method="PATCH", target="/resourceclaims/mine/status")
+    bridge.pod("a", spec=using(it="mine"))
+    bridge.run(10)
+    assert bridge.node_of("a") == ""
+    assert devices.held("a") == ["n2/gpu-3"]
+    assert "has devices for others" in bridge.condition("a")[1]
+    devices.clear("mine")
+    bridge.until(lambda: bridge.node_of("a"))
+
+
+def _end_and_hold(bridge: Bridge, name: str) -> None:
+    """An administrator ends the job; its pod is parked."""
+    bridge.slurm.control.end(bridge.job(name).job_id, "CANCELLED")
+    bridge.run(2)

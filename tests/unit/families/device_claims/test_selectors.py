@@ -1,0 +1,129 @@
+"""Conditions on devices in CEL: what they mean, what is refused, and what they cost."""
+
+import time
+
+import pytest
+
+from slurm_bridge.families.device_claims.selectors import MOST_LETTERS, Selectors, TooMuch
+from slurm_bridge.model.devices import Device, DeviceAttribute, DeviceCapacity
+
+DRIVER = "gpu.example.com"
+
+
+def device(number: int = 1) -> Device:
+    return Device(
+        name=f"gpu-{number}",
+        attributes={
+            "index": DeviceAttribute(integer=number),
+            "model": DeviceAttribute(string="A100"),
+            "example.com/healthy": DeviceAttribute(boolean=True),
+            "firmware": DeviceAttribute(version="1.10.0"),
+        },
+        capacity={"memory": DeviceCapacity(value="40Gi")},
+    )
+
+
+OURS = f'device.attributes["{DRIVER}"]'
+MEMORY = f'device.capacity["{DRIVER}"].memory'
+
+
+@pytest.mark.parametrize(
+    ("text", "met"),
+    [
+        (f'device.driver == "{DRIVER}"', True),
+        ('device.driver == "other"', False),
+        (f'{OURS}.model == "A100" && {OURS}.index in [1, 3]', True),
+        (f"{OURS}.index == 2", False),
+        ('device.attributes["example.com"].healthy', True),
+        (f'has({OURS}.model) && !has(device.attributes["other.io"].model)', True),
+        (f'"model" in {OURS}', True),
+        ('device.attributes["other.io"].model == "x"', False),
+        (f'{OURS}.model.lowerAscii().startsWith("a1")', True),
+        (f'{OURS}.model.matches("^A[0-9]+$")', True),
+        (f'{MEMORY}.compareTo(quantity("40960Mi")) == 0', True),
+        (f'{MEMORY}.isGreaterThan(quantity("80Gi"))', False),
+        (f'{OURS}.firmware.isGreaterThan(semver("1.9.0"))', True),
+        (f'{OURS}.firmware.compareTo(semver("1.10.0-rc.1")) > 0 && {OURS}.firmware.major() == 1', True),
+        (f'{OURS}.index > 0 ? {OURS}.model == "A100" : false', True),
+        # A condition that fails, or is no condition, is not met.
+        (f'{OURS}.index == "one"', False),
+        (f"{OURS}.model", False),
+    ],
+)
+def test_what_conditions_mean(text: str, met: bool) -> None:
+    """Of a device they see the driver, its attributes, and its capacities."""
+    selectors = Selectors()
+    assert selectors.problem(text) == ""
+    assert selectors.matches(text, DRIVER, device()) is met
+
+
+@pytest.mark.security("input")
+@pytest.mark.parametrize(
+    ("text", "word"),
+    [
+        ("[1, 2].all(x, x > 0)", "all"),
+        (f"size({OURS}.model * 1000000000) > 0", "multiplication"),
+        (f"{OURS}.model + {OURS}.model == device.driver", "addition"),
+        ('{"a": 1}.a == 1', "not supported"),
+        (f'{OURS}.?model.orValue("x") == "x"', "cannot be read"),
+        ("device.driver ==", "cannot be read"),
+        ("true" + " || true" * 300, "longer"),
+        ("(" * 30 + "true" + ")" * 30, "deeper"),
+        ('device.driver.matches("a' + "\\a" * 100, "backslash"),
+        ("!" * 190 + "true", ""),
+        ("duration(device.driver) > 0", "duration"),
+    ],
+)
+def test_what_could_cost_much_is_refused(text: str, word: str) -> None:
+    """A condition with arithmetic, loops or many words is refused in words, at no cost."""
+    began, selectors = time.perf_counter(), Selectors()
+    assert word in selectors.problem(text)
+    selectors.matches(text, DRIVER, device())
+    assert time.perf_counter() - began < 2
+
+
+def test_a_long_condition_is_not_read() -> None:
+    """Its length alone is enough."""
+    assert "longer" in Selectors().problem("a" * (MOST_LETTERS + 1))
+
+
+def test_equal_devices_are_judged_once() -> None:
+    """A condition that does not look at what differs is evaluated for one of them."""
+    selectors, text = Selectors(), f'{OURS}.model == "A100"'
+    with selectors.at_most(1, 1000):
+        assert all(selectors.matches(text, DRIVER, device(number)) for number in range(8))
+
+
+def test_a_pass_makes_so_many_evaluations() -> None:
+    """The next one goes on from what is known."""
+    selectors, text, passes = Selectors(), f"{OURS}.index < 100", 0
+    while True:
+        passes += 1
+        try:
+            with selectors.at_most(3, 1000):
+                assert all(selectors.matches(text, DRIVER, device(one)) for one in range(9))
+            break
+        except TooMuch:
+            continue
+    assert passes == 3
+
+
+@pytest.mark.parametrize("key", [f'{OURS}[device.driver] == "x"', f'"{DRIVER}" in device.attributes'])
+def test_a_condition_that_may_see_all_is_judged_for_each_device(key: str) -> None:
+    """What it looks at is not known beforehand."""
+    selectors = Selectors()
+    with selectors.at_most(1, 1000):
+        selectors.matches(key, DRIVER, device(0))
+        with pytest.raises(TooMuch):
+            selectors.matches(key, DRIVER, device(1))
+
+
+def test_a_pass_looks_up_so_many_results() -> None:
+    """Thousands of known results take time, too."""
+    selectors = Selectors()
+    selectors.matches(f'device.driver == "{DRIVER}"', DRIVER, device())
+    with selectors.at_most(9, 3):
+        for _ in range(3):
+            selectors.matches(f'device.driver == "{DRIVER}"', DRIVER, device())
+        with pytest.raises(TooMuch):
+            selectors.matches(f'device.driver == "{DRIVER}"', DRIVER, device())
