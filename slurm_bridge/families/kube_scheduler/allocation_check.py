@@ -40,8 +40,13 @@ class PodStanding:
 StandingOf = Callable[[Pod], PodStanding | None]
 
 
-def stands(seen: Scene, facts: _Facts, pods: Iterable[Pod], nodes: Mapping[str, str], standing: StandingOf) -> bool:
-    """Nothing is wrong, as can be seen at a glance; where it cannot, `wrong` has to look. `seen` is the same there."""
+def stands(
+    seen: Callable[[], Scene], facts: _Facts, pods: Iterable[Pod], nodes: Mapping[str, str], standing: StandingOf
+) -> bool:
+    """Nothing is wrong, as can be seen at a glance; where it cannot, `wrong` has to look. `seen` is the scene there.
+
+    It is made where a rule is asked: for most pods the columns of this moment would be of no use.
+    """
     pods = tuple(pods)
     coming, known = _coming(pods, nodes), dict[bytes, PodStanding | None]()
     asked: dict[str, Predicate] = {}
@@ -57,7 +62,7 @@ def stands(seen: Scene, facts: _Facts, pods: Iterable[Pod], nodes: Mapping[str, 
         if not _roomy(facts[name], there):
             return False
     # Pods that start together may have terms about each other: a rule that moves for one of them is asked about all.
-    return not asked or not wrong(seen, facts, pods, nodes, asked)
+    return not asked or not wrong(seen(), facts, pods, nodes, asked)
 
 
 def _roomy(facts: NodeFacts, coming: Iterable[Pod]) -> bool:

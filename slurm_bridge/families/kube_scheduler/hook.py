@@ -210,9 +210,11 @@ class KubeScheduler:
 
         Pods that were placed beside this one and are not there yet may be what makes it right.
         """
-        facts, seen = session.snapshot.nodes, self._scene(session, workload.pods[0], "free")
-        if allocation_check.stands(seen, facts, workload.pods, nodes, lambda pod: self._standing(session, pod)):
+        facts = session.snapshot.nodes
+        free = functools.partial(self._scene, session, workload.pods[0], "free")
+        if allocation_check.stands(free, facts, workload.pods, nodes, lambda pod: self._standing(session, pod)):
             return GO
+        seen = free()
         wrong = allocation_check.wrong(seen, facts, workload.pods, nodes, self._rules)
         if not wrong:
             return GO

@@ -79,7 +79,7 @@ def stands(snapshot: ClusterSnapshot, pods: Sequence[Pod], nodes: Mapping[str, s
         return PodStanding(frozenset(name for mask in denied for name in seen.columns.nodes(mask)), moving)
 
     seen = scene.scene(snapshot, pods[0], capacity="free")
-    return allocation_check.stands(seen, snapshot.nodes, pods, nodes, standing)
+    return allocation_check.stands(lambda: seen, snapshot.nodes, pods, nodes, standing)
 
 
 @given(machines, others, comers, st.booleans())
@@ -121,6 +121,24 @@ def test_a_glance_is_enough_where_nothing_is_wrong(
     """Pods pass when all of them have room, and nobody who is there or comes with them keeps one away."""
     snapshot = scenes.snapshot([machine("a", "plain"), machine("b", "plain")], running)
     assert stands(snapshot, coming, {one.uid: "a" for one in coming}) is enough
+
+
+def test_a_glance_at_pods_whose_rules_rest_makes_no_columns() -> None:
+    """These would be of this moment, and of no use to any other pod."""
+    made: list[scene.Scene] = []
+    snapshot = scenes.snapshot([machine("a", "plain")], ())
+
+    def seen() -> scene.Scene:
+        made.append(scene.scene(snapshot, pod("x"), capacity="free"))
+        return made[-1]
+
+    rests = PodStanding(frozenset(), {})
+    one = pod("x", requests={"cpu": 1})
+    assert allocation_check.stands(seen, snapshot.nodes, [one], {one.uid: "a"}, lambda _: rests)
+    assert not made
+    moves = PodStanding(frozenset(), RULES)
+    assert allocation_check.stands(seen, snapshot.nodes, [one], {one.uid: "a"}, lambda _: moves)
+    assert made
 
 
 def test_who_counts_already_is_looked_at_closely() -> None:
