@@ -6,6 +6,7 @@ from typing import Any, Final, NamedTuple
 import msgspec
 
 from slurm_bridge.model.meta import Object, Record
+from slurm_bridge.runtime import json_decoder
 
 #: With this finalizer Kubernetes' own controller takes an allocation back after the last pod, and not before.
 FINALIZER: Final = "resource.kubernetes.io/delete-protection"
@@ -39,10 +40,27 @@ class DeviceSelector(Record, frozen=True, kw_only=True):
 
 
 class DeviceConfiguration(Record, frozen=True, kw_only=True):
-    """Parameters for the driver, handed on as they are; `requests` empty: for all requests of the claim."""
+    """Parameters for the driver, handed on as they are; `requests` empty: for all requests of the claim.
+
+    They are kept as they were written: read, they would take twenty times as much memory.
+    """
 
     requests: tuple[str, ...] = ()
-    opaque: dict[str, Any] | None = None
+    opaque: msgspec.Raw = msgspec.Raw()
+
+    def __post_init__(self) -> None:
+        # Otherwise the whole answer that this was read from would stay.
+        msgspec.structs.force_setattr(self, "opaque", self.opaque.copy())
+
+    @property
+    def size(self) -> int:
+        """In bytes."""
+        return memoryview(self.opaque).nbytes
+
+    @property
+    def parameters(self) -> Any:
+        """What is handed on; None where there is nothing."""
+        return json_decoder.decoder(object).decode(self.opaque) if self.size else None
 
 
 class DeviceClassSpec(Record, frozen=True, kw_only=True):

@@ -294,14 +294,14 @@ class _DeviceLook:
         for asked in one.asked:
             found = self._sight.device_class(asked.row.device_class)
             for config in found.spec.config if found is not None else ():
-                if config.opaque is not None:
-                    yield {"source": "FromClass", "requests": [asked.request], "opaque": config.opaque}
+                if (opaque := config.parameters) is not None:
+                    yield {"source": "FromClass", "requests": [asked.request], "opaque": opaque}
         names = {name for asked in one.asked for name in (asked.request, asked.base)}
         for config in one.claim.spec.devices.config:
             wanted = not config.requests or names.intersection(config.requests)
-            if wanted and config.opaque is not None:
+            if wanted and (opaque := config.parameters) is not None:
                 requests = {"requests": list(config.requests)} if config.requests else {}
-                yield {"source": "FromClaim", **requests, "opaque": config.opaque}
+                yield {"source": "FromClaim", **requests, "opaque": opaque}
 
     def _wait_for(self, node: str, taken: Iterable[DeviceId]) -> None:
         holding = {self._holders.of[device].key: (self._holders.of[device], device) for device in taken}
