@@ -86,7 +86,7 @@ class DeviceSight:
             return LACKS
         if assigned([ids for one, found in fitting for ids in [[each.id for each in found]] * one.count]) is None:
             return LACKS
-        return MIXED if any(len(found) < len(once._alike(one, there)) for one, found in fitting) else ""
+        return MIXED if any(len(found) < len(once.alike(one, there)) for one, found in fitting) else ""
 
     def _once(self) -> "DeviceSight":
         """Each condition is looked at once for each device, however many requests have it."""
@@ -100,7 +100,7 @@ class DeviceSight:
 
         return dataclasses.replace(self, matches=matches)
 
-    def _alike(self, asked: AskedDevices, there: Sequence[NodeDevice]) -> Collection[DeviceId]:
+    def alike(self, asked: AskedDevices, there: Sequence[NodeDevice]) -> Collection[DeviceId]:
         """The devices that Slurm may give for this request: of all classes that are the same GRES."""
         rows = [row for row in self.rows.values() if _overlap(row.gres, asked.row.gres)]
         if not asked.selectors and rows == [asked.row]:

@@ -34,7 +34,9 @@ def claim(name: str, *requests: Json, **more: Any) -> ResourceClaim:
 def read(*claims: ResourceClaim) -> tuple[PodClaim, ...] | Unrequestable:
     """What a pod with these claims asks for."""
     known: Mapping[tuple[str, str], ResourceClaim] = {one.key: one for one in claims}
-    entries = tuple({"name": one.metadata.name, "resourceClaimName": one.metadata.name} for one in claims)
+    entries: tuple[Json, ...] = tuple(
+        {"name": one.metadata.name, "resourceClaimName": one.metadata.name} for one in claims
+    )
     asking = Pod(metadata=pod("a").metadata, spec=PodSpec(resource_claims=entries))
     return device_claims.of(asking, lambda *key: known.get(key), ROWS)
 
