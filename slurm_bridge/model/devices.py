@@ -6,7 +6,6 @@ from typing import Any, Final, NamedTuple
 import msgspec
 
 from slurm_bridge.model.meta import Object, Record
-from slurm_bridge.runtime import json_decoder
 
 #: With this finalizer Kubernetes' own controller takes an allocation back after the last pod, and not before.
 FINALIZER: Final = "resource.kubernetes.io/delete-protection"
@@ -56,11 +55,6 @@ class DeviceConfiguration(Record, frozen=True, kw_only=True):
     def size(self) -> int:
         """In bytes."""
         return memoryview(self.opaque).nbytes
-
-    @property
-    def parameters(self) -> Any:
-        """What is handed on; None where there is nothing."""
-        return json_decoder.decoder(object).decode(self.opaque) if self.size else None
 
 
 class DeviceClassSpec(Record, frozen=True, kw_only=True):

@@ -139,18 +139,18 @@ def assigned(wanted: Sequence[Sequence[DeviceId]]) -> tuple[DeviceId, ...] | Non
 
 
 class _Seats:
-    """Who has which device so far. Wishes of one sort may have the same devices: these are looked through once."""
+    """Which wish has which device so far. Wishes of one sort may have the same devices: these are looked through once."""
 
     def __init__(self, sorts: Sequence[Sequence[DeviceId]], sort_of: Sequence[int]) -> None:
         self._sorts, self._sort_of = sorts, sort_of
-        # A device that somebody has stays somebody's: what was passed over is not looked at again.
+        # A device that is held stays held, by one wish or another: what was passed over is not looked at again.
         self._left = [iter(one) for one in sorts]
         self._next: list[DeviceId | None] = [None] * len(sorts)
         self.holder: dict[DeviceId, int] = {}
         self.device_of: dict[int, DeviceId] = {}
 
     def give(self, wish: int) -> bool:
-        """A device that nobody has, else one whose holder can have another one."""
+        """A free device, else one whose holder can have another one."""
         came: dict[DeviceId, int] = {}
         looked, waiting = set[int](), [wish]
         for one in waiting:

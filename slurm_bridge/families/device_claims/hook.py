@@ -31,7 +31,7 @@ HELD: Final = "ResourceClaimInUse"
 #: So many conditions are compiled or evaluated in one pass, and so many results looked up; the next pass goes on from
 #: there. Time ends it, too (`selectors`).
 MOST_EVALUATIONS: Final = 300
-MOST_LOOK_UPS: Final = 20_000
+MOST_LOOK_UPS: Final = 8_000
 #: After so many seconds at least.
 GO_ON: Final = 0.1
 #: So many answers about nodes are remembered.
@@ -151,6 +151,7 @@ class DeviceClaims:
         for node in nodes:
             there, known = sight.on(node), judged.get(node)
             if known is None or known[0] is not there:
+                self._selectors.rest()
                 judged[node] = known = (tuple(there), sight.lacks(wish, node))
             found[node] = known[1]
         return found

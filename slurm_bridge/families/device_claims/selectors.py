@@ -68,12 +68,6 @@ class _Pass(threading.local):
     evaluations: int = 0
     look_ups: int = 0
 
-    def look_up(self) -> None:
-        """Raises TooMuch where there were enough."""
-        self.look_ups -= 1
-        if self.under_way and self.look_ups < 0:
-            raise TooMuch
-
     def begin(self, now: float) -> None:
         """Something costly; raises TooMuch where there is no time for it."""
         if not self.under_way:
@@ -145,7 +139,7 @@ class Selectors:
             return False
         facts = _facts(driver, device, read.fields)
         key = _key(read.digest, driver, facts)
-        self._pass.look_up()
+        self._pass.look_ups -= 1
         with self._lock:
             known = self._results.get(key)
         if known is None:
@@ -164,6 +158,11 @@ class Selectors:
         finally:
             self._pass.under_way = False
 
+    def rest(self) -> None:
+        """Between two nodes: raises TooMuch where enough results were looked up. Each pass gets to one at least."""
+        if self._pass.under_way and self._pass.look_ups <= 0:
+            raise TooMuch
+
     def _seen(self, text: str) -> _Read:
         with self._lock:
             found = self._read.get(text)
@@ -178,7 +177,7 @@ class Selectors:
             return program is not None and program.met(driver, facts)
 
     def _compile(self, text: str) -> tuple[_Read, Program | None]:
-        """Outside the lock: whoever has compiled his conditions goes on meanwhile."""
+        """Outside the lock: other conditions are looked up meanwhile."""
         digest = hashlib.blake2b(text.encode(errors="surrogatepass"), digest_size=_DIGEST).digest()
         program: Program | None = None
         try:

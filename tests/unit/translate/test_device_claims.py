@@ -9,6 +9,7 @@ import pytest
 from slurm_bridge.model.devices import ResourceClaim
 from slurm_bridge.model.job import Gres
 from slurm_bridge.model.pod import Pod, PodSpec
+from slurm_bridge.scheduler.placement import device_claims as placement
 from slurm_bridge.translate import device_claims
 from slurm_bridge.translate.device_claims import DeviceRow, PodClaim, Unrequestable
 from tests.unit.hooks.builders import pod
@@ -75,6 +76,7 @@ def test_parameters_are_kept_as_written() -> None:
     """They are read only where they are handed on, and keep nothing else of the answer."""
     found = claim("a", request(0), config=[{"requests": ["r0"], "opaque": {"driver": "gpu", "parameters": {"a": [1]}}}])
     (config,) = found.spec.devices.config
-    assert config.parameters == {"driver": "gpu", "parameters": {"a": [1]}}
+    assert placement.parameters(config) == {"driver": "gpu", "parameters": {"a": [1]}}
     assert config.size == len('{"driver":"gpu","parameters":{"a":[1]}}')
-    assert claim("a", request(0), config=[{"opaque": None}]).spec.devices.config[0].parameters is None
+    for nothing in ({}, {"opaque": None}):
+        assert placement.parameters(claim("a", request(0), config=[nothing]).spec.devices.config[0]) is None

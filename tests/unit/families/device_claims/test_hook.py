@@ -155,7 +155,7 @@ def test_the_scheduler_waits_likewise(cluster: Cluster, claims: DeviceClaims) ->
 
 @pytest.mark.security("neighbours")
 def test_many_wishes_of_one_namespace_do_not_displace_others() -> None:
-    """Whoever has most of them loses his own."""
+    """A namespace with most of them loses its own."""
     row = DeviceRow(device_class=GPU, driver=GPU, gres=Gres(name="gpu", count=1), index="index")
     wishes = [(AskedDevices(request=f"r{number}", row=row, count=1),) for number in range(3 * MOST_WISHES)]
     judged = JudgedWishes()
