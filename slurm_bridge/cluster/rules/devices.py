@@ -139,7 +139,7 @@ def assigned(wanted: Sequence[Sequence[DeviceId]]) -> tuple[DeviceId, ...] | Non
 
 
 class _Seats:
-    """Which wish has which device so far. Wishes of one sort may have the same devices: these are looked through once."""
+    """Which wish has which device so far. Wishes of one sort may have the same devices: one look at these is enough."""
 
     def __init__(self, sorts: Sequence[Sequence[DeviceId]], sort_of: Sequence[int]) -> None:
         self._sorts, self._sort_of = sorts, sort_of

@@ -173,6 +173,15 @@ class TestAllocation:
         assert term == {"matchFields": [{"key": "metadata.name", "operator": "In", "values": ["n1"]}]}
         assert claim["metadata"]["finalizers"] == ["resource.kubernetes.io/delete-protection"]
 
+    def test_drivers_are_handed_the_parameters_of_a_claim(self, bridge: Bridge, devices: Devices) -> None:
+        """As they are written, and only those for requests that there are."""
+        opaque = {"driver": DRIVER, "parameters": {"sharing": {"strategy": "TimeSlicing"}, "list": [1, 2.5, None]}}
+        devices.claim("mine", config=[{"opaque": opaque}, {"requests": ["other"], "opaque": opaque}])
+        bridge.pod("a", spec=using(it="mine"))
+        bridge.until(lambda: bridge.node_of("a"))
+        (claim,) = devices.claims()
+        assert claim["status"]["allocation"]["devices"]["config"] == [{"source": "FromClaim", "opaque": opaque}]
+
     def test_classes_with_types_share_a_node(self, tmp_path: pathlib.Path) -> None:
         """Slurm knows which GPUs of n1 are small and which are big, and each claim of the pod gets its sort."""
         rows = [{"device_class": sort, "driver": DRIVER, "gres": f"gpu:{sort}", "index": "index"} for sort in SORTS]
