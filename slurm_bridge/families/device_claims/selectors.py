@@ -32,7 +32,7 @@ MOST_SIGNS: Final = 2
 #: Conditions of which it is known what they see, compiled ones, and results.
 _MOST_CONDITIONS: Final = 2048
 _MOST_PROGRAMS: Final = 64
-_MOST_RESULTS: Final = 1 << 16
+MOST_RESULTS: Final = 1 << 16
 
 #: Seconds of one pass after which nothing more is begun.
 PASS_SECONDS: Final = 0.04
@@ -124,7 +124,7 @@ class Selectors:
         self._lock = threading.Lock()
         self._read: MutableMapping[str, _Read] = caches.bounded(most=_MOST_CONDITIONS)
         self._programs: MutableMapping[str, Program] = caches.bounded(most=_MOST_PROGRAMS)
-        self._results: MutableMapping[bytes, bool] = caches.bounded(most=_MOST_RESULTS)
+        self._results: MutableMapping[bytes, bool] = caches.bounded(most=MOST_RESULTS)
         self._pass = _Pass()
         self._purse = _Purse(clock())
 
