@@ -39,10 +39,22 @@ class DeviceSelector(Record, frozen=True, kw_only=True):
 
 
 class DeviceConfiguration(Record, frozen=True, kw_only=True):
-    """Parameters for the driver, handed on as they are; `requests` empty: for all requests of the claim."""
+    """Parameters for the driver, handed on as they are; `requests` empty: for all requests of the claim.
+
+    They are kept as they were written: read, they would take twenty times as much memory.
+    """
 
     requests: tuple[str, ...] = ()
-    opaque: dict[str, Any] | None = None
+    opaque: msgspec.Raw = msgspec.Raw()
+
+    def __post_init__(self) -> None:
+        # Otherwise the whole answer that this was read from would stay.
+        msgspec.structs.force_setattr(self, "opaque", self.opaque.copy())
+
+    @property
+    def size(self) -> int:
+        """In bytes."""
+        return memoryview(self.opaque).nbytes
 
 
 class DeviceClassSpec(Record, frozen=True, kw_only=True):

@@ -29,6 +29,14 @@ MISSING: Final = "WaitsForResourceClaims"
 ClaimKey = tuple[str, str]
 Lookup = Callable[[str, str], ResourceClaim | None]
 
+#: Devices of all requests of a claim, as Kubernetes has it.
+MOST_DEVICES: Final = 32
+#: Different conditions in CEL of a claim, and of all claims of a pod together.
+MOST_CONDITIONS: Final = 16
+MOST_OF_POD: Final = 32
+#: Bytes of the parameters for the drivers in a claim.
+MOST_CONFIG: Final = 64 << 10
+
 _LONGEST: Final = 64
 
 
@@ -96,6 +104,12 @@ def of(pod: Pod, claim_of: Lookup, rows: Rows) -> tuple[PodClaim, ...] | Unreque
         if isinstance(made, Unrequestable):
             return dataclasses.replace(made, message=f"{where}: {made.message}")
         found.setdefault(made.claim.key, made)
+    different = len({text for claim in found.values() for one in claim.asked for text in one.selectors})
+    if different > MOST_OF_POD:
+        return Unrequestable(
+            message=f"Pod {'/'.join(pod.key)}: the ResourceClaims have {different} different selectors, "
+            f"allowed are {MOST_OF_POD}"
+        )
     return tuple(found.values())
 
 
@@ -152,8 +166,21 @@ def _read(
     wrong = next(_wrong(claim, rows), "")
     if wrong:
         return Unrequestable(message=f"{called}: {wrong}")
-    asked = tuple(_asked(one, rows) for one in claim.spec.devices.requests)
-    return PodClaim(claim=claim, asked=tuple(one for one in asked if one is not None))
+    each = (_asked(one, rows) for one in claim.spec.devices.requests)
+    asked = tuple(one for one in each if one is not None)
+    absurd = next(_too_many(asked), "")
+    if absurd:
+        return Unrequestable(message=f"{called}: {absurd}")
+    return PodClaim(claim=claim, asked=asked)
+
+
+def _too_many(asked: Sequence[AskedDevices]) -> Iterator[str]:
+    devices = sum(one.count for one in asked)
+    if devices > MOST_DEVICES:
+        yield f"the counts of spec.devices.requests add up to {devices}, allowed are {MOST_DEVICES}"
+    conditions = len({text for one in asked for text in one.selectors})
+    if conditions > MOST_CONDITIONS:
+        yield f"spec.devices.requests have {conditions} different selectors, allowed are {MOST_CONDITIONS}"
 
 
 def _made_for(pod: Pod, claim: ResourceClaim) -> bool:
@@ -168,6 +195,9 @@ def _wrong(claim: ResourceClaim, rows: Rows) -> Iterator[str]:
             "spec.devices.constraints are not supported, because Slurm knows nothing that devices have in common; "
             "leave them out"
         )
+    size = sum(one.size for one in devices.config)
+    if size > MOST_CONFIG:
+        yield f"spec.devices.config has {size} bytes, allowed are {MOST_CONFIG}"
     for number, request in enumerate(devices.requests):
         where = f"spec.devices.requests[{number}] ({_word(request.name)})"
         alternatives = [request.exactly] if request.exactly is not None else list(request.first_available)

@@ -8,7 +8,7 @@ from typing import Any, Final
 
 from slurm_bridge.model.pod import Pod
 
-#: LayoutTerms of each list, labels of the node selector, tolerations, and constraints.
+#: LayoutTerms of each list, labels of the node selector, tolerations, constraints, and claims of devices.
 MOST_TERMS: Final = 100
 #: Conditions (matchExpressions, matchFields, matchLabels) of all terms of one list of a pod together.
 MOST_CONDITIONS: Final = 500
@@ -25,7 +25,13 @@ def problem(pods: Iterable[Pod]) -> str:
     """Which field of these pods has too many entries, "" where none has."""
     for pod in pods:
         spec = pod.spec
-        if not (spec.affinity or spec.node_selector or spec.tolerations or spec.topology_spread_constraints):
+        if not (
+            spec.affinity
+            or spec.node_selector
+            or spec.tolerations
+            or spec.topology_spread_constraints
+            or spec.resource_claims
+        ):
             continue
         for field, count, most in _counts(pod):
             if count > most:
@@ -38,6 +44,7 @@ def _counts(pod: Pod) -> Iterator[_Count]:
     spec = pod.spec
     yield "spec.nodeSelector", len(spec.node_selector), MOST_TERMS
     yield "spec.tolerations", len(spec.tolerations), MOST_TERMS
+    yield "spec.resourceClaims", len(spec.resource_claims), MOST_TERMS
     yield "spec.topologySpreadConstraints", len(spec.topology_spread_constraints), MOST_TERMS
     yield from _selecting("spec.topologySpreadConstraints", spec.topology_spread_constraints)
     if spec.affinity is not None:

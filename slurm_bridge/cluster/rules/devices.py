@@ -80,14 +80,27 @@ class DeviceSight:
 
         Slurm gives any devices of a GRES: each of them on this node has to do, or the allocation could be of no use.
         """
-        there = self.on(node)
-        fitting = [(one, self.fitting(one, there)) for one in asked]
-        wanted = [[each.id for each in found] for one, found in fitting for _ in range(min(one.count, len(found) + 1))]
-        if assigned(wanted) is None or any(len(found) < one.count for one, found in fitting):
+        there, once = self.on(node), self._once()
+        fitting = [(one, once.fitting(one, there)) for one in asked]
+        if any(len(found) < one.count for one, found in fitting):
             return LACKS
-        return MIXED if any(len(found) < len(self._alike(one, there)) for one, found in fitting) else ""
+        if assigned([ids for one, found in fitting for ids in [[each.id for each in found]] * one.count]) is None:
+            return LACKS
+        return MIXED if any(len(found) < len(once.alike(one, there)) for one, found in fitting) else ""
 
-    def _alike(self, asked: AskedDevices, there: Sequence[NodeDevice]) -> Collection[DeviceId]:
+    def _once(self) -> "DeviceSight":
+        """Each condition is looked at once for each device, however many requests have it."""
+        known: dict[tuple[str, int], bool] = {}
+
+        def matches(text: str, driver: str, device: Device) -> bool:
+            key = (text, id(device))
+            if key not in known:
+                known[key] = self.matches(text, driver, device)
+            return known[key]
+
+        return dataclasses.replace(self, matches=matches)
+
+    def alike(self, asked: AskedDevices, there: Sequence[NodeDevice]) -> Collection[DeviceId]:
         """The devices that Slurm may give for this request: of all classes that are the same GRES."""
         rows = [row for row in self.rows.values() if _overlap(row.gres, asked.row.gres)]
         if not asked.selectors and rows == [asked.row]:
@@ -113,21 +126,62 @@ def by_node(slices: Iterable[ResourceSlice]) -> Mapping[str, tuple[NodeDevice, .
 
 def assigned(wanted: Sequence[Sequence[DeviceId]]) -> tuple[DeviceId, ...] | None:
     """A device for each wish, out of those that it may have; None where there are too few. Always the same one."""
-    holder: dict[DeviceId, int] = {}
-    for wish in range(len(wanted)):
-        if not _seated(wish, wanted, holder, set()):
-            return None
-    device_of = {wish: device for device, wish in holder.items()}
-    return tuple(device_of[wish] for wish in range(len(wanted)))
+    sorts = list(dict.fromkeys(map(tuple, wanted)))
+    if len(set[DeviceId]().union(*sorts)) < len(wanted):
+        return None
+    if len(sorts) == 1:
+        return tuple(dict.fromkeys(sorts[0]))[: len(wanted)]
+    number = {sort: place for place, sort in enumerate(sorts)}
+    seats = _Seats(sorts, [number[tuple(one)] for one in wanted])
+    if not all(map(seats.give, range(len(wanted)))):
+        return None
+    return tuple(seats.device_of[wish] for wish in range(len(wanted)))
 
 
-def _seated(wish: int, wanted: Sequence[Sequence[DeviceId]], holder: dict[DeviceId, int], tried: set[DeviceId]) -> bool:
-    """A free device, or one whose holder can have another one."""
-    for device in wanted[wish]:
-        if device in tried:
-            continue
-        tried.add(device)
-        if device not in holder or _seated(holder[device], wanted, holder, tried):
-            holder[device] = wish
-            return True
-    return False
+class _Seats:
+    """Which wish has which device so far. Wishes of one sort may have the same devices: one look at these is enough."""
+
+    def __init__(self, sorts: Sequence[Sequence[DeviceId]], sort_of: Sequence[int]) -> None:
+        self._sorts, self._sort_of = sorts, sort_of
+        # A device that is held stays held, by one wish or another: what was passed over is not looked at again.
+        self._left = [iter(one) for one in sorts]
+        self._next: list[DeviceId | None] = [None] * len(sorts)
+        self.holder: dict[DeviceId, int] = {}
+        self.device_of: dict[int, DeviceId] = {}
+
+    def give(self, wish: int) -> bool:
+        """A free device, else one whose holder can have another one."""
+        came: dict[DeviceId, int] = {}
+        looked, waiting = set[int](), [wish]
+        for one in waiting:
+            sort = self._sort_of[one]
+            if sort in looked:
+                continue
+            looked.add(sort)
+            free = self._free(sort)
+            if free is not None:
+                self._hand_on(wish, one, free, came)
+                return True
+            for device in self._sorts[sort]:
+                if device not in came:
+                    came[device] = one
+                    waiting.append(self.holder[device])
+        return False
+
+    def _free(self, sort: int) -> DeviceId | None:
+        found = self._next[sort]
+        while found is None or found in self.holder:
+            found = next(self._left[sort], None)
+            if found is None:
+                break
+        self._next[sort] = found
+        return found
+
+    def _hand_on(self, wish: int, last: int, free: DeviceId, came: Mapping[DeviceId, int]) -> None:
+        """The last one takes what is free, and gives its own to the one that asked for it, up to the wish."""
+        while True:
+            before = self.device_of.get(last)
+            self.holder[free], self.device_of[last] = last, free
+            if last == wish or before is None:
+                return
+            last, free = came[before], before

@@ -17,11 +17,15 @@ from typing import Any, Final
 
 import celpy
 import lark
+import re2
 from celpy import celparser, celtypes
 
 from slurm_bridge.families.device_claims.selectors import Field, UnusableSelector
 from slurm_bridge.model import quantity
 from slurm_bridge.model.devices import DeviceAttribute, DeviceCapacity
+
+#: Made with the module: with it the library reads its grammar, for which the first condition should not pay.
+_ENVIRONMENT: Final = celpy.Environment()
 
 _VERSION: Final = re.compile(
     r"(0|[1-9][0-9]{0,9})\.(0|[1-9][0-9]{0,9})\.(0|[1-9][0-9]{0,9})(?:-([0-9A-Za-z.-]{1,64}))?(?:\+[0-9A-Za-z.-]{1,64})?"
@@ -94,6 +98,15 @@ _ADDED: Final[Mapping[str, Callable[..., Any]]] = {
     "upperAscii": lambda text: celtypes.StringType(str(text).upper()),
 }
 
+#: Letters of a regular expression, and the memory that it may take.
+MOST_PATTERN: Final = 256
+_PATTERN_MEMORY: Final = 1 << 20
+#: Entries of a list, and arguments of a call.
+MOST_ENTRIES: Final = 32
+
+#: What a device has.
+_OF_DEVICE: Final = ("attributes", "capacity", "driver")
+
 #: All functions that a condition may call; regular expressions are matched in linear time.
 FUNCTIONS: Final = frozenset({*_ADDED, "has", "contains", "startsWith", "endsWith", "matches", "size"})
 
@@ -122,15 +135,20 @@ class CelProgram:
     """One condition; raises UnusableSelector where it is none, or uses what there is not."""
 
     def __init__(self, text: str) -> None:
-        environment = celpy.Environment()
         try:
-            tree = environment.compile(text)
+            tree = _ENVIRONMENT.compile(text)
         except (celparser.CELParseError, lark.exceptions.LarkError, RecursionError) as problem:
             raise UnusableSelector(
                 "cannot be read as CEL, or uses optional values, which are not supported"
             ) from problem
         _refuse(tree)
-        self._program = environment.program(tree, functions=dict(_ADDED))
+        _known(tree)
+        patterns = {text: _pattern(text) for text in _patterns(tree)}
+
+        def matches(text: Any, pattern: Any) -> celtypes.BoolType:
+            return celtypes.BoolType(patterns[str(pattern)].search(str(text)) is not None)
+
+        self._program = _ENVIRONMENT.program(tree, functions={**_ADDED, "matches": matches})
         found: set[Field] = set()
         self.fields = tuple(sorted(found)) if _seen(tree, found) else None
 
@@ -175,6 +193,44 @@ def _refuse(tree: lark.Tree[Any]) -> None:
                 raise UnusableSelector(
                     f"calls {name}, which is not supported; there are {', '.join(sorted(FUNCTIONS))}"
                 )
+        if node.data == "exprlist" and len(node.children) > MOST_ENTRIES:
+            raise UnusableSelector(f"has a list of more than {MOST_ENTRIES} entries")
+
+
+def _known(tree: lark.Tree[Any]) -> None:
+    """Kubernetes refuses a name that there is not; a condition with one would never be met."""
+    for node in tree.iter_subtrees():
+        if node.data == "ident" and node.children[0] != "device":
+            raise UnusableSelector(f"names {node.children[0]}, and there is only device")
+        if node.data in ("member_dot", "member_index"):
+            _of_device(tuple(_path(node)))
+
+
+def _of_device(path: tuple[str, ...]) -> None:
+    if path[:1] == ("device",) and len(path) == len(("device", "attributes")) and path[1] not in _OF_DEVICE:
+        raise UnusableSelector(f"uses device.{path[1]}, which is not supported; there are {', '.join(_OF_DEVICE)}")
+
+
+def _patterns(tree: lark.Tree[Any]) -> Iterator[str]:
+    """All regular expressions: they are the last argument of a call."""
+    for node in tree.iter_subtrees():
+        if node.data in _CALLS and "matches" in node.children:
+            arguments = node.children[-1]
+            text = _text(arguments.children[-1]) if isinstance(arguments, lark.Tree) else None
+            if text is None:
+                raise UnusableSelector("calls matches without a regular expression in quotes")
+            yield text
+
+
+def _pattern(text: str) -> Any:
+    if len(text) > MOST_PATTERN:
+        raise UnusableSelector(f"has a regular expression of more than {MOST_PATTERN} letters")
+    options = re2.Options()
+    options.log_errors, options.max_mem = False, _PATTERN_MEMORY
+    try:
+        return re2.compile(text, options)
+    except re2.error as problem:
+        raise UnusableSelector("has a regular expression that RE2 does not take") from problem
 
 
 def _seen(tree: lark.Tree[Any], found: set[Field]) -> bool:

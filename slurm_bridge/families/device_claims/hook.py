@@ -3,38 +3,42 @@
 The claims themselves are written by the scheduler, between the allocation and the binding.
 """
 
+import dataclasses
 from collections.abc import Callable, Collection, Mapping
 from typing import ClassVar, Final
 
+from slurm_bridge import errors
 from slurm_bridge.cluster.memo import VersionCache
 from slurm_bridge.cluster.rules.devices import DeviceSight
 from slurm_bridge.families.device_claims import options as opts
+from slurm_bridge.families.device_claims.judged import JudgedWishes, Wish, forget_gone
 from slurm_bridge.families.device_claims.published import PublishedDevices
 from slurm_bridge.families.device_claims.selectors import Selectors, TooMuch
 from slurm_bridge.hooks.base import GO, Admit, Ask, Denied, Nodes, Session
 from slurm_bridge.hooks.needs import Need, View
 from slurm_bridge.model import texts
-from slurm_bridge.model.devices import DeviceClass, ResourceClaim
+from slurm_bridge.model.devices import Device, DeviceClass, ResourceClaim
 from slurm_bridge.model.features import Feature
 from slurm_bridge.model.job import Gres
 from slurm_bridge.model.pod import Pod
 from slurm_bridge.model.verdict import Wait
 from slurm_bridge.model.workload import Workload
 from slurm_bridge.translate import device_claims
-from slurm_bridge.translate.device_claims import AskedDevices, PodClaim, Unrequestable
+from slurm_bridge.translate.device_claims import PodClaim, Unrequestable
 
 #: The reason on pods whose claims others hold.
 HELD: Final = "ResourceClaimInUse"
-#: So many conditions are evaluated in one pass, and so many results looked up; the next pass goes on from there.
+#: So many conditions are compiled or evaluated in one pass, and so many results looked up; the next pass goes on from
+#: there. Time ends it, too (`selectors`).
 MOST_EVALUATIONS: Final = 300
-MOST_LOOK_UPS: Final = 20_000
-#: After so many seconds.
+MOST_LOOK_UPS: Final = 8_000
+#: After so many seconds at least.
 GO_ON: Final = 0.1
-
-#: What the claims of one pod ask for.
-Wish = tuple[AskedDevices, ...]
+#: So many answers about nodes are remembered.
+MOST_ANSWERS: Final = 32
 
 _NONE: Final = Denied(nodes={})
+_COMPARED: Final = "the devices of the nodes are compared with the conditions (CEL) of the ResourceClaims"
 
 
 class DeviceClaims:
@@ -47,8 +51,8 @@ class DeviceClaims:
     def __init__(self, options: opts.DeviceClaimsOptions) -> None:
         self._rows = options.rows
         self._selectors = Selectors()
-        self._denied: VersionCache[tuple[tuple[Wish, ...], Nodes], Denied] = VersionCache()
-        self._judged: VersionCache[tuple[Wish, frozenset[str]], dict[str, str]] = VersionCache()
+        self._denied: VersionCache[tuple[tuple[Wish, ...], Nodes], Denied] = VersionCache(MOST_ANSWERS)
+        self._judged = JudgedWishes()
         self._published = PublishedDevices()
 
     def admit(self, session: Session, ask: Ask) -> Admit | Wait:
@@ -57,12 +61,13 @@ class DeviceClaims:
         if shared:
             return Wait(reason=device_claims.REASON, message=shared, warning=True)
         ours = frozenset(pod.uid for pod in pods)
-        for pod in pods:
-            if pod.spec.resource_claims and not pod.bound:
-                obstacle = self._obstacle(pod, sight, ours)
-                if obstacle is not None:
-                    return obstacle
-        return GO
+        claiming = (pod for pod in pods if pod.spec.resource_claims and not pod.bound)
+        try:
+            with self._selectors.at_most(MOST_EVALUATIONS, MOST_LOOK_UPS):
+                obstacles = (self._obstacle(pod, sight, ours) for pod in claiming)
+                return next((one for one in obstacles if one is not None), GO)
+        except TooMuch as stopped:
+            return _comparing(stopped)
 
     def filter(self, session: Session, ask: Ask, nodes: Nodes) -> Denied | Wait:
         """Of pods with different claims it is enough when a node has the devices of one."""
@@ -71,13 +76,13 @@ class DeviceClaims:
         if not wishes or () in wishes:
             return _NONE
         version = session.view(Need.RESOURCESLICES).version + session.view(Need.DEVICECLASSES).version
+        namespace = next(iter(ask.workload.pods)).metadata.namespace
         try:
             return self._denied.get(
-                version, (tuple(wishes), nodes), lambda: self._work_out(wishes, nodes, sight, version)
+                version, (tuple(wishes), nodes), lambda: self._work_out(namespace, wishes, nodes, session)
             )
-        except TooMuch:
-            text = "the devices of the nodes are compared with the conditions (CEL) of the ResourceClaims"
-            return Wait(reason="ComparingDevices", message=text, retry_after=GO_ON)
+        except TooMuch as stopped:
+            return _comparing(stopped)
 
     def devices_of(self, workload: Workload, views: Mapping[Need, View]) -> Mapping[str, tuple[Gres, ...]]:
         """What Slurm is asked for, by the uid of each pod whose claims are all known."""
@@ -91,7 +96,14 @@ class DeviceClaims:
 
     def devices(self, views: Mapping[Need, View]) -> DeviceSight:
         """For the scheduler, once Slurm has allocated."""
-        return self._sight(lambda need: views[need])
+        return dataclasses.replace(self._sight(lambda need: views[need]), matches=self._in_time)
+
+    def _in_time(self, text: str, driver: str, device: Device) -> bool:
+        """Nearly always it is known from the search for nodes."""
+        try:
+            return self._selectors.matches(text, driver, device)
+        except TooMuch as stopped:
+            raise errors.TryLater(_COMPARED, retry_after=max(GO_ON, stopped.pause)) from stopped
 
     def _obstacle(self, pod: Pod, sight: DeviceSight, ours: frozenset[str]) -> Wait | None:
         claims = device_claims.of(pod, sight.claim, self._rows)
@@ -124,15 +136,25 @@ class DeviceClaims:
         claims = device_claims.of(pod, sight.claim, self._rows) if pod.spec.resource_claims else ()
         return () if isinstance(claims, Unrequestable) else tuple(one for claim in claims for one in claim.asked)
 
-    def _work_out(self, wishes: Collection[Wish], nodes: Nodes, sight: DeviceSight, version: int) -> Denied:
-        """What is judged of a node stays known: a pass that ends early was not for nothing."""
-        judged = [self._judged.get(version, (wish, nodes), dict[str, str]) for wish in wishes]
+    def _work_out(self, namespace: str, wishes: Collection[Wish], nodes: Nodes, session: Session) -> Denied:
         with self._selectors.at_most(MOST_EVALUATIONS, MOST_LOOK_UPS):
-            for wish, known in zip(wishes, judged, strict=True):
-                for node in nodes - known.keys():
-                    known[node] = sight.lacks(wish, node)
-        said = {node: tuple(dict.fromkeys(known[node] for known in judged)) for node in nodes}
+            lacks = [self._lacks(namespace, wish, nodes, session) for wish in wishes]
+        said = {node: tuple(dict.fromkeys(one[node] for one in lacks)) for node in nodes}
         return Denied(nodes={node: reasons for node, reasons in said.items() if all(reasons)})
+
+    def _lacks(self, namespace: str, wish: Wish, nodes: Nodes, session: Session) -> Mapping[str, str]:
+        """What is judged of a node stays known while its devices are the same, whatever happens on other nodes."""
+        sight, slices = self._sight(session.view), session.view(Need.RESOURCESLICES)
+        judged = self._judged.of(namespace, wish, session.view(Need.DEVICECLASSES).version)
+        forget_gone(judged, self._published.nodes(slices))
+        found: dict[str, str] = {}
+        for node in nodes:
+            there, known = sight.on(node), judged.get(node)
+            if known is None or known[0] is not there:
+                self._selectors.rest()
+                judged[node] = known = (tuple(there), sight.lacks(wish, node))
+            found[node] = known[1]
+        return found
 
     def _sight(self, view: Callable[[Need], View]) -> DeviceSight:
         claims, classes, slices = view(Need.RESOURCECLAIMS), view(Need.DEVICECLASSES), view(Need.RESOURCESLICES)
@@ -149,6 +171,10 @@ class DeviceClaims:
             on=lambda node: self._published.on(node, slices),
             matches=self._selectors.matches,
         )
+
+
+def _comparing(stopped: TooMuch) -> Wait:
+    return Wait(reason="ComparingDevices", message=_COMPARED, retry_after=max(GO_ON, stopped.pause))
 
 
 def taken(claim: ResourceClaim, ours: frozenset[str]) -> str:

@@ -1,7 +1,7 @@
 """The devices of each node, worked out again only for nodes whose ResourceSlices have changed."""
 
 import threading
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 
 from slurm_bridge.cluster.rules import devices
 from slurm_bridge.cluster.rules.devices import NodeDevice
@@ -21,12 +21,20 @@ class PublishedDevices:
         self._nodes: Mapping[str, _Known] = {}
 
     def on(self, node: str, slices: View) -> tuple[NodeDevice, ...]:
-        """The devices of a node that may be given away."""
+        """The devices of a node that may be given away; the same tuple as long as nothing of them has changed."""
+        known = self._current(slices).get(node)
+        return known[1] if known is not None else ()
+
+    def nodes(self, slices: View) -> Collection[str]:
+        """Those of which drivers publish something."""
+        return self._current(slices).keys()
+
+    def _current(self, slices: View) -> Mapping[str, _Known]:
         with self._lock:
             if self._version != slices.version:
                 self._version = slices.version
                 self._nodes = self._followed(slices)
-            return self._nodes[node][1] if node in self._nodes else ()
+            return self._nodes
 
     def _followed(self, slices: View) -> Mapping[str, _Known]:
         by_node: dict[str, list[ResourceSlice]] = {}

@@ -1,16 +1,22 @@
 """Conditions on devices in CEL, as Kubernetes evaluates them, at a bounded cost.
 
 Every user may write a condition. It is bounded in length and words, most of the language is refused that a condition on
-a device does not need (`cel`), and a result is kept for all devices of which the condition sees the same. A condition
-that fails on a device is not met by it.
+a device does not need (`cel`), and a result is kept for all devices of which the condition sees the same. Compiling and
+evaluating is bounded in time, for each pass and for all workloads together. A condition that fails on a device is not
+met by it.
 """
 
 import contextlib
+import dataclasses
+import hashlib
 import pkgutil
 import re
 import threading
-from collections.abc import Iterator, Mapping, MutableMapping
+import time
+from collections.abc import Callable, Iterator, Mapping, MutableMapping
 from typing import Any, Final, Protocol
+
+import msgspec
 
 from slurm_bridge.model.devices import Device
 from slurm_bridge.runtime import caches
@@ -20,33 +26,72 @@ MOST_LETTERS: Final = 2048
 MOST_WORDS: Final = 200
 MOST_DEPTH: Final = 20
 
-_MOST_CONDITIONS: Final = 512
-_MOST_RESULTS: Final = 1 << 17
+#: Operators `!` and `-` one after the other.
+MOST_SIGNS: Final = 2
+
+#: Conditions of which it is known what they see, compiled ones, and results.
+_MOST_CONDITIONS: Final = 2048
+_MOST_PROGRAMS: Final = 64
+MOST_RESULTS: Final = 1 << 16
+
+#: Seconds of one pass after which nothing more is begun.
+PASS_SECONDS: Final = 0.04
+#: All workloads together have this share of the time, and save up so many seconds.
+SHARE: Final = 0.1
+MOST_SAVED: Final = 0.2
+#: What was begun took longer, at most so many seconds of it are paid back.
+MOST_OWED: Final = 0.5
 
 _WORD: Final = re.compile(r"\"[^\"]*\"|'[^']*'|\w+|\S")
+_DIGEST: Final = 16
 
 #: What a condition sees of a device: `attributes` or `capacity`, the domain, and the name.
 Field = tuple[str, str, str]
 
 
 class TooMuch(Exception):
-    """More evaluations, or results looked up, than this pass may make."""
+    """More than this pass may do, or all may do in this time; it goes on after `pause` seconds."""
+
+    def __init__(self, pause: float = 0.0) -> None:
+        super().__init__()
+        self.pause = pause
 
 
-class _Budget(threading.local):
-    """What one thread may still do; None: whatever it wants."""
+class _Pass(threading.local):
+    """What one thread may still do in a pass; outside of one, what all of them may.
 
-    evaluations: int | None = None
+    `until` is set with the first costly thing: each pass does one, so it gets on.
+    """
+
+    under_way: bool = False
+    until: float | None = None
+    evaluations: int = 0
     look_ups: int = 0
 
-    def spend(self, *, evaluated: bool) -> None:
-        """Raises TooMuch where nothing is left."""
-        if self.evaluations is None:
+    def begin(self, now: float) -> None:
+        """Something costly; raises TooMuch where there is no time for it."""
+        if not self.under_way:
             return
-        self.look_ups -= 1
-        self.evaluations -= evaluated
-        if self.evaluations < 0 or self.look_ups < 0:
+        self.until = now + PASS_SECONDS if self.until is None else self.until
+        self.evaluations -= 1
+        if now > self.until or self.evaluations < 0:
             raise TooMuch
+
+
+class _Purse:
+    """Seconds for compiling and evaluating, filled at a steady rate. Used under the lock of its owner."""
+
+    def __init__(self, now: float) -> None:
+        self._seconds, self._at = MOST_SAVED, now
+
+    def pause(self, now: float) -> float:
+        """After how many seconds there is something in it; 0 where there is now."""
+        self._seconds, self._at = min(MOST_SAVED, self._seconds + SHARE * max(0.0, now - self._at)), now
+        return 0.0 if self._seconds > 0 else -self._seconds / SHARE + SHARE
+
+    def take(self, seconds: float) -> None:
+        """What was used."""
+        self._seconds = max(-MOST_OWED, self._seconds - seconds)
 
 
 class UnusableSelector(Exception):
@@ -62,61 +107,124 @@ class Program(Protocol):
         """Whether a device with this driver, attributes and capacities meets it."""
 
 
+@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
+class _Read:
+    """What stays known of a condition longer than its program: what is wrong with it, or what it sees."""
+
+    digest: bytes
+    problem: str = ""
+    fields: tuple[Field, ...] | None = None
+
+
 class Selectors:
     """Compiled conditions and their results. Safe to use from any thread."""
 
-    def __init__(self) -> None:
+    def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
+        self._clock = clock
         self._lock = threading.Lock()
-        self._programs: MutableMapping[str, Program | str] = caches.bounded(most=_MOST_CONDITIONS)
-        self._results: MutableMapping[tuple[object, ...], bool] = caches.bounded(most=_MOST_RESULTS)
-        self._budget = _Budget()
+        self._read: MutableMapping[str, _Read] = caches.bounded(most=_MOST_CONDITIONS)
+        self._programs: MutableMapping[str, Program] = caches.bounded(most=_MOST_PROGRAMS)
+        self._results: MutableMapping[bytes, bool] = caches.bounded(most=MOST_RESULTS)
+        self._pass = _Pass()
+        self._purse = _Purse(clock())
 
     def problem(self, text: str) -> str:
-        """Why a condition is not evaluated; "" where it is."""
-        found = self._program(text)
-        return found if isinstance(found, str) else ""
+        """Why a condition is not evaluated; "" where it is. Raises TooMuch."""
+        return self._seen(text).problem
 
     def matches(self, text: str, driver: str, device: Device) -> bool:
-        """Whether the device meets the condition. Raises TooMuch within `at_most`."""
-        program = self._program(text)
-        if isinstance(program, str):
+        """Whether the device meets the condition. Raises TooMuch."""
+        read = self._seen(text)
+        if read.problem:
             return False
-        facts = _facts(driver, device, program.fields)
-        key = (text, driver, *sorted(facts.items(), key=lambda one: one[0]))
+        facts = _facts(driver, device, read.fields)
+        key = _key(read.digest, driver, facts)
+        self._pass.look_ups -= 1
         with self._lock:
             known = self._results.get(key)
-        self._budget.spend(evaluated=known is None)
         if known is None:
-            known = program.met(driver, facts)
+            known = self._evaluate(text, driver, facts)
             with self._lock:
                 self._results[key] = known
         return known
 
     @contextlib.contextmanager
     def at_most(self, evaluations: int, look_ups: int) -> Iterator[None]:
-        """Within this no more conditions are evaluated, and no more results looked up, in this thread."""
-        self._budget.evaluations, self._budget.look_ups = evaluations, look_ups
+        """Within this, so much is done in this thread, and nothing more is begun after `PASS_SECONDS`."""
+        self._pass.evaluations, self._pass.look_ups = evaluations, look_ups
+        self._pass.under_way, self._pass.until = True, None
         try:
             yield
         finally:
-            self._budget.evaluations = None
+            self._pass.under_way = False
 
-    def _program(self, text: str) -> Program | str:
+    def rest(self) -> None:
+        """Between two nodes: raises TooMuch where enough results were looked up. Each pass gets to one at least."""
+        if self._pass.under_way and self._pass.look_ups <= 0:
+            raise TooMuch
+
+    def _seen(self, text: str) -> _Read:
         with self._lock:
-            found = self._programs.get(text)
-            if found is None:
-                found = self._programs[text] = _compiled(text)
-            return found
+            found = self._read.get(text)
+        return found or self._compile(text)[0]
+
+    def _evaluate(self, text: str, driver: str, facts: Mapping[Field, Any]) -> bool:
+        with self._lock:
+            program = self._programs.get(text)
+        if program is None:
+            program = self._compile(text)[1]
+        with self._paid():
+            return program is not None and program.met(driver, facts)
+
+    def _compile(self, text: str) -> tuple[_Read, Program | None]:
+        """Outside the lock: other conditions are looked up meanwhile."""
+        digest = hashlib.blake2b(text.encode(errors="surrogatepass"), digest_size=_DIGEST).digest()
+        program: Program | None = None
+        try:
+            _bounded(text)
+            made = _language()
+            with self._paid():
+                program = made(text)
+            read = _Read(digest=digest, fields=program.fields)
+        except UnusableSelector as problem:
+            read = _Read(digest=digest, problem=str(problem))
+        with self._lock:
+            if len(text) <= MOST_LETTERS:
+                self._read[text] = read
+            if program is not None:
+                self._programs[text] = program
+        return read, program
+
+    @contextlib.contextmanager
+    def _paid(self) -> Iterator[None]:
+        """Something costly, if there is still time for it."""
+        began = self._clock()
+        with self._lock:
+            pause = self._purse.pause(began)
+        if pause:
+            raise TooMuch(pause)
+        self._pass.begin(began)
+        try:
+            yield
+        finally:
+            with self._lock:
+                self._purse.take(self._clock() - began)
 
 
-def _compiled(text: str) -> Program | str:
-    try:
-        _bounded(text)
-        # The library takes time and memory: it is loaded with the first condition.
-        program: Program = pkgutil.resolve_name("slurm_bridge.families.device_claims.cel:CelProgram")(text)
-    except UnusableSelector as problem:
-        return str(problem)
-    return program
+def _language() -> Callable[[str], Program]:
+    """The library takes time and memory: it is loaded with the first condition."""
+    found: Callable[[str], Program] = pkgutil.resolve_name("slurm_bridge.families.device_claims.cel:CelProgram")
+    return found
+
+
+def _key(digest: bytes, driver: str, facts: Mapping[Field, Any]) -> bytes:
+    """A few bytes, whatever a driver says of its devices."""
+    said = msgspec.msgpack.encode((digest, driver, sorted(facts.items(), key=_field)))
+    return hashlib.blake2b(said, digest_size=_DIGEST).digest()
+
+
+def _field(fact: tuple[Field, Any]) -> Field:
+    return fact[0]
 
 
 def _bounded(text: str) -> None:
@@ -124,9 +232,12 @@ def _bounded(text: str) -> None:
         raise UnusableSelector(f"is longer than {MOST_LETTERS} letters")
     if "\\" in text:
         raise UnusableSelector("has a backslash, which is not supported")
-    depth = deepest = 0
+    depth = deepest = signs = 0
     words = _WORD.findall(text)
     for word in words:
+        signs = signs + 1 if word in ("!", "-") else 0
+        if signs > MOST_SIGNS:
+            raise UnusableSelector(f"has more than {MOST_SIGNS} operators ! or - in a row")
         depth += (word in ("(", "[")) - (word in (")", "]"))
         deepest = max(deepest, depth)
     if len(words) > MOST_WORDS or deepest > MOST_DEPTH:

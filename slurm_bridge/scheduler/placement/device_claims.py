@@ -29,10 +29,11 @@ from typing import Any, Final
 
 from slurm_bridge.cluster.rules import devices
 from slurm_bridge.cluster.rules.devices import DeviceSight, NodeDevice
-from slurm_bridge.model.devices import FINALIZER, DeviceId, ResourceClaim
+from slurm_bridge.model.devices import FINALIZER, DeviceConfiguration, DeviceId, ResourceClaim
 from slurm_bridge.model.job import Gres
 from slurm_bridge.model.meta import Manifest
 from slurm_bridge.model.pod import Pod
+from slurm_bridge.runtime import json_decoder
 from slurm_bridge.scheduler.placement.checks import Spot
 from slurm_bridge.scheduler.placement.misfit import Misfit, Occupied
 from slurm_bridge.translate import device_claims
@@ -294,14 +295,14 @@ class _DeviceLook:
         for asked in one.asked:
             found = self._sight.device_class(asked.row.device_class)
             for config in found.spec.config if found is not None else ():
-                if config.opaque is not None:
-                    yield {"source": "FromClass", "requests": [asked.request], "opaque": config.opaque}
+                if (opaque := parameters(config)) is not None:
+                    yield {"source": "FromClass", "requests": [asked.request], "opaque": opaque}
         names = {name for asked in one.asked for name in (asked.request, asked.base)}
         for config in one.claim.spec.devices.config:
             wanted = not config.requests or names.intersection(config.requests)
-            if wanted and config.opaque is not None:
+            if wanted and (opaque := parameters(config)) is not None:
                 requests = {"requests": list(config.requests)} if config.requests else {}
-                yield {"source": "FromClaim", **requests, "opaque": config.opaque}
+                yield {"source": "FromClaim", **requests, "opaque": opaque}
 
     def _wait_for(self, node: str, taken: Iterable[DeviceId]) -> None:
         holding = {self._holders.of[device].key: (self._holders.of[device], device) for device in taken}
@@ -310,6 +311,11 @@ class _DeviceLook:
             self.others.append(key)
             if self._holders.left(claim):
                 self.writes.append(TakeBack(claim))
+
+
+def parameters(config: DeviceConfiguration) -> Any:
+    """What a driver is handed; None where there is nothing."""
+    return json_decoder.decoder(object).decode(config.opaque) if config.size else None
 
 
 @dataclasses.dataclass(frozen=True, slots=True)

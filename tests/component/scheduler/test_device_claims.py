@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from slurm_bridge.families.device_claims import hook
+from slurm_bridge.families.device_claims import hook, selectors
 from slurm_bridge.model import kinds, names
 from slurm_bridge.sim import faults
 from slurm_bridge.sim.slurm import state
@@ -172,6 +172,35 @@ class TestAllocation:
         (term,) = claim["status"]["allocation"]["nodeSelector"]["nodeSelectorTerms"]
         assert term == {"matchFields": [{"key": "metadata.name", "operator": "In", "values": ["n1"]}]}
         assert claim["metadata"]["finalizers"] == ["resource.kubernetes.io/delete-protection"]
+
+    def test_drivers_are_handed_the_parameters_of_a_claim(self, bridge: Bridge, devices: Devices) -> None:
+        """As they are written, and only those for requests that there are."""
+        opaque = {"driver": DRIVER, "parameters": {"sharing": {"strategy": "TimeSlicing"}, "list": [1, 2.5, None]}}
+        devices.claim("mine", config=[{"opaque": opaque}, {"requests": ["other"], "opaque": opaque}])
+        bridge.pod("a", spec=using(it="mine"))
+        bridge.until(lambda: bridge.node_of("a"))
+        (claim,) = devices.claims()
+        assert claim["status"]["allocation"]["devices"]["config"] == [{"source": "FromClaim", "opaque": opaque}]
+
+    def test_nodes_are_kept_while_there_is_no_time_to_compare(
+        self, tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        """What was known when Slurm was asked is forgotten: it is compared again, as soon as there is time for it."""
+        monkeypatch.setattr(selectors, "MOST_RESULTS", 1)
+        bridge = bridge_of(tmp_path)
+        devices = Devices(bridge)
+        devices.template("third", exactly("gpu", 1, f'device.attributes["{DRIVER}"].index < 9'))
+        bridge.slurm.control.pause()
+        bridge.pod("a", spec=using("third"))
+        bridge.until(lambda: bridge.submits() == 1)
+        with monkeypatch.context() as nothing_saved:
+            nothing_saved.setattr(selectors, "MOST_SAVED", -1e-9)
+            bridge.slurm.control.unpause()
+            bridge.run(20)
+            assert not bridge.node_of("a")
+            assert devices.held("a") == []
+        bridge.until(lambda: bridge.node_of("a"))
+        assert bridge.submits() == 1
 
     def test_classes_with_types_share_a_node(self, tmp_path: pathlib.Path) -> None:
         """Slurm knows which GPUs of n1 are small and which are big, and each claim of the pod gets its sort."""

@@ -31,6 +31,7 @@ ABSURD = {
     "podAntiAffinity": {"affinity": {"podAntiAffinity": {REQUIRED: [{"topologyKey": "zone"}] * 101}}},
     "spec.nodeSelector": {"node_selector": {f"k{one}": "v" for one in range(101)}},
     "spec.tolerations": {"tolerations": tuple(Toleration(key=f"k{one}") for one in range(101))},
+    "spec.resourceClaims": {"resource_claims": ({"name": "gpu", "resourceClaimName": "mine"},) * 101},
     "spec.topologySpreadConstraints": {"topology_spread_constraints": ({"topologyKey": "zone"},) * 101},
     "the label selectors of spec.affinity.podAffinity": {
         "affinity": {"podAffinity": {REQUIRED: [{"labelSelector": {"matchExpressions": [{"key": "a"}] * 501}}]}}

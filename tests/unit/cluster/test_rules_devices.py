@@ -1,0 +1,53 @@
+"""One device for each wish: found where there is a way, at a bounded cost."""
+
+import itertools
+import random
+
+import pytest
+
+from slurm_bridge.cluster.rules import devices
+from slurm_bridge.model.devices import DeviceId
+from tests.effort import Work
+
+
+def ids(*numbers: int) -> list[DeviceId]:
+    """Devices of one pool."""
+    return [DeviceId("d", "p", f"{number:04}") for number in numbers]
+
+
+def possible(wanted: list[list[DeviceId]]) -> bool:
+    """By trying all choices."""
+    return any(len(set(choice)) == len(wanted) for choice in itertools.product(*wanted))
+
+
+def test_a_way_is_found_where_there_is_one() -> None:
+    """For every small case: each wish has a device of its own, out of its own list; None only where no way is."""
+    dice = random.Random(7)
+    for _ in range(500):
+        wanted = [ids(*sorted(dice.sample(range(5), dice.randint(1, 3)))) for _ in range(dice.randint(1, 5))]
+        found = devices.assigned(wanted)
+        assert (found is not None) == possible(wanted)
+        if found is not None:
+            assert len(set(found)) == len(wanted)
+            assert all(one in allowed for one, allowed in zip(found, wanted, strict=True))
+
+
+@pytest.mark.security("fairness")
+@pytest.mark.parametrize("apart", [False, True])
+def test_many_wishes_cost_little(apart: bool) -> None:
+    """Neither a thousand wishes for the same devices, nor those where each has to make room for the next."""
+    every = ids(*range(1000))
+    wanted = [every[max(0, 990 - number) :] if apart else every for number in range(1000)]
+    with Work() as work:
+        found = devices.assigned(wanted)
+    assert found is not None
+    assert len(set(found)) == len(wanted)
+    assert work.total < 100_000
+
+
+def test_a_long_chain_is_no_recursion() -> None:
+    """Each of two thousand holders has to move on by one device."""
+    every = ids(*range(2000))
+    chain = [every[number : number + 2] for number in range(1999)]
+    found = devices.assigned([*chain, every[:1]])
+    assert found == (*every[1:], every[0])
