@@ -7,6 +7,8 @@ from typing import Any
 import pytest
 
 from slurm_bridge.families.device_claims import hook
+from slurm_bridge.hooks import chain
+from slurm_bridge.hooks.services import ChainServices
 from slurm_bridge.model import kinds, names
 from slurm_bridge.sim import faults
 from slurm_bridge.sim.slurm import state
@@ -230,6 +232,82 @@ class TestAllocation:
         assert bridge.submits() == 1
         bridge.delete("a")
         bridge.until(lambda: bridge.node_of("b"))
+
+    @pytest.mark.security("input")
+    @pytest.mark.parametrize(
+        "owner",
+        [{"controller": None}, {"apiVersion": "x.io/v1"}, {"uid": "unknown"}, {"kind": "Job"}, {"uid": "other"}],
+    )
+    def test_a_claim_with_forged_owners_wakes_those_that_name_it(
+        self, bridge: Bridge, devices: Devices, owner: Json
+    ) -> None:
+        """Only a pod that controls the claim, in its namespace, is the only one that it matters for."""
+        devices.claim("mine")
+        bridge.kube.create(kinds.NAMESPACES, {"metadata": {"name": "elsewhere"}})
+        uids = {"other": bridge.pod("far", "elsewhere", spec={"schedulingGates": [{"name": "x"}]})}
+        uids["near"] = bridge.pod("near", spec={"schedulingGates": [{"name": "x"}]})
+        made = {"apiVersion": "v1", "kind": "Pod", "name": "near", "uid": "near", "controller": True, **owner}
+        made["uid"] = uids.get(made["uid"], made["uid"])
+        metadata = {"metadata": {"ownerReferences": [made]}}
+        bridge.kube.merge(kinds.RESOURCECLAIMS, (NAMESPACE, "mine"), metadata)
+        devices.allocate("mine", "n2", "gpu-3")
+        bridge.pod("a", spec=using(it="mine"))
+        bridge.run(5)
+        assert bridge.condition("a")[0] == "ResourceClaimInUse"
+        devices.clear("mine")
+        bridge.until(lambda: bridge.node_of("a"))
+
+    def test_changes_that_decide_nothing_wake_nobody(self, bridge: Bridge, devices: Devices) -> None:
+        """Annotations of users come as often as they like."""
+        devices.claim("mine")
+        devices.allocate("mine", "n2", "gpu-3")
+        bridge.pod("a", spec=using(it="mine"))
+        bridge.run(5)
+        bridge.kube.merge(kinds.RESOURCECLAIMS, (NAMESPACE, "mine"), {"metadata": {"annotations": {"x": "y"}}})
+        bridge.hear()
+        bridge.clock.advance(2)
+        assert not bridge.core.schedule_step()
+
+    def test_the_hook_may_go_between_decision_and_binding(self, bridge: Bridge, devices: Devices) -> None:
+        """Without it nobody gives devices: no pod is bound without them, and the nodes are given back."""
+        devices.template()
+        bridge.slurm.control.pause()
+        bridge.pod("a", spec=using("one"))
+        bridge.run(3)
+        bridge.slurm.control.unpause()
+        while bridge.job().pending:
+            bridge.world.pass_time(1)
+
+        def run(key: names.WorkloadKey, act: Any) -> None:
+            hooks = tuple(one for one in bridge.core.context.config.chain.hooks if one.name != "device-claims")
+            made = chain.Chain(hooks, ChainServices(clock=bridge.clock))
+            made.see({need: feed.store for need, feed in bridge.seen.items()})
+            bridge.core.configure(dataclasses.replace(bridge.core.context.config, chain=made))
+            bridge.core.carry_out(key, act)
+
+        while not bridge.core.schedule_step(run):
+            bridge.world.pass_time(1)
+            bridge.core.mirror_step()
+            bridge.hear()
+        bridge.run(30)
+        assert bridge.kube_calls.count(method="POST", target="/binding") == 0
+        assert bridge.condition("a")[0] == "NotHonoured"
+        assert devices.held("a") == []
+
+    def test_many_claims_are_freed_until_the_server_does_not_answer(self, bridge: Bridge, devices: Devices) -> None:
+        """What is left is taken back when Slurm gives its devices away."""
+        devices.template()
+        bridge.kube_calls.plan(faults.Answer(503), method="POST", target="/binding", times=1000)
+        for number in range(4):
+            member(
+                bridge, f"g-{number}", size=4, spec={**using("one"), "nodeSelector": {"kubernetes.io/hostname": "n1"}}
+            )
+        bridge.until(lambda: all(devices.held(f"g-{number}") for number in range(4)))
+        before = bridge.kube_calls.count(method="PATCH", target="/resourceclaims/")
+        bridge.kube_calls.plan(faults.Answer(503), method="PATCH", target="/resourceclaims/", times=1000)
+        bridge.kube.merge(kinds.NODES, ("", "n1"), {"spec": {"unschedulable": True}})
+        bridge.run(10)
+        assert bridge.kube_calls.count(method="PATCH", target="/resourceclaims/") == before + 1
 
     def test_a_pod_that_has_ended_beside_the_user_of_a_claim_holds_up_nothing(
         self, bridge: Bridge, devices: Devices
