@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from slurm_bridge.families.device_claims import hook
-from slurm_bridge.hooks import chain
+from slurm_bridge.hooks import chain, needs
 from slurm_bridge.hooks.services import ChainServices
 from slurm_bridge.model import kinds, names
 from slurm_bridge.sim import faults
@@ -411,6 +411,25 @@ class TestChosen:
             bridge.pod(name, spec=using("one"))
         bridge.until(lambda: all(bridge.node_of(name) for name in names_))
         assert len({device for name in names_ for device in devices.held(name)}) == 6
+
+    def test_a_lost_answer_and_a_late_watch_give_no_device_twice(self, bridge: Bridge, devices: Devices) -> None:
+        """The second try is refused, for the first has happened; until the watch tells, the device is taken."""
+        devices.template()
+        only = {"nodeSelector": {"kubernetes.io/hostname": "n1"}}
+        bridge.slurm.control.pause()
+        for name in ("a", "b"):
+            bridge.pod(name, spec={**using("one"), **only, "schedulingGates": [{"name": "later"}]})
+        bridge.run(3)
+        every, claims = bridge.feeds, bridge.seen[needs.Need.RESOURCECLAIMS]
+        bridge.feeds = tuple(one for one in every if one is not claims)
+        bridge.kube_calls.plan(faults.Drop(), method="PATCH", target="/resourceclaims/.*/status")
+        bridge.slurm.control.unpause()
+        for name in ("a", "b"):
+            bridge.kube.merge(kinds.PODS, (NAMESPACE, name), {"spec": {"schedulingGates": []}})
+            bridge.run(15)
+        bridge.feeds = every
+        bridge.until(lambda: bridge.node_of("a") and bridge.node_of("b"))
+        assert devices.held("a") != devices.held("b")
 
 
 def forget_indices(bridge: Bridge) -> None:
