@@ -3,6 +3,7 @@
     the claim                                               what follows
     ──────────────────────────────────────────────────────  ─────────────────────────────────────────────────────────
     is gone, is being deleted, cannot be asked for          the nodes are given back
+    is being written, or taken back, at this moment         wait
     has devices of this allocation, for its pod             nothing
     has others, for its pod that has no node: an earlier    they are taken back, then as below
     job's, or a changed one's
