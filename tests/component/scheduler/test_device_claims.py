@@ -241,7 +241,7 @@ class TestAllocation:
     def test_a_claim_with_forged_owners_wakes_those_that_name_it(
         self, bridge: Bridge, devices: Devices, owner: Json
     ) -> None:
-        """Only a pod that controls the claim, in its namespace, is the only one that it matters for."""
+        """Owners that a user writes on a claim keep no pod that names it from being woken."""
         devices.claim("mine")
         bridge.kube.create(kinds.NAMESPACES, {"metadata": {"name": "elsewhere"}})
         uids = {"other": bridge.pod("far", "elsewhere", spec={"schedulingGates": [{"name": "x"}]})}
