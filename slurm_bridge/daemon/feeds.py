@@ -2,7 +2,8 @@
 
 import functools
 import random
-from collections.abc import Callable, Iterable, Mapping, Sequence
+import threading
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from typing import Any, Final
 
 from loguru import logger
@@ -49,6 +50,8 @@ class Feeds:
         self._cluster, self._clock, self._dice = cluster, clock, dice
         # Replaced as a whole, because other threads iterate over it while a kind is added.
         self._informers: Mapping[str, Informer[Any]] = {}
+        #: Kinds are added by the thread that looks for them, and by one that reads the configuration again.
+        self._lock = threading.Lock()
         self._shown: list[Show] = []
         self._stores: dict[Kind[Any], Store[Any]] = {}
         self._lacking: tuple[Kind[Any], ...] = ()
@@ -77,7 +80,8 @@ class Feeds:
         return Informer(subject, clock=self._clock, dice=self._dice, handlers=handlers, indexes=indexes)
 
     def _enter(self, name: str, made: Informer[Any]) -> None:
-        self._informers = {**self._informers, name: made}
+        with self._lock:
+            self._informers = {**self._informers, name: made}
         for show in self._shown:
             show(name, made.numbers)
 
@@ -119,12 +123,8 @@ class Feeds:
             return
         try:
             found = tuple(kind for kind in self._lacking if self._cluster.served(kind) is not None)
-            # Start the optional informers whose kind is served now.
-            for name, kind in self._unserved.items():
-                if self._cluster.served(kind) is not None:
-                    self._unserved = {other: one for other, one in self._unserved.items() if other != name}
-                    self._optional[name].start()
-                    self._enter(name, self._optional[name])
+            for name in self._unserved:
+                self._begin(name)
         except errors.BridgeError as problem:
             self._due = now + NO_ANSWER
             logger.warning("cannot find out which kinds of workloads the cluster serves: {}", problem)
@@ -135,6 +135,18 @@ class Feeds:
         for kind in found:
             self._follow(kind)
         self._settled = self._settled or not self._coming
+
+    def _begin(self, name: str) -> None:
+        """Start an optional informer if its kind is served now."""
+        kind = self._unserved.get(name)
+        if kind is None or self._cluster.served(kind) is None:
+            return
+        with self._lock:
+            ours = name in self._unserved
+            self._unserved = {other: one for other, one in self._unserved.items() if other != name}
+        if ours:
+            self._optional[name].start()
+            self._enter(name, self._optional[name])
 
     def _follow(self, kind: Kind[Any]) -> None:
         tell = functools.partial(self._companion_changed, kind) if kind in kind_table.COMPANIONS else self._changed
@@ -183,21 +195,21 @@ class Feeds:
 
     def slices(self, changed: Callable[[Any, Any], None]) -> Callable[[], Sequence[ResourceSlice] | None]:
         """Watch ResourceSlices, once the cluster serves them. The result is None before their first list."""
-        name, told = Need.RESOURCESLICES.value, self._listener(Need.RESOURCESLICES, changed)
+        name = Need.RESOURCESLICES.value
+        self._of_slices = (*self._of_slices, changed)
         known = self._informers.get(name)
-        store = known.store if known is not None else self._when_served(name, kinds.RESOURCESLICES, told)
+        store = known.store if known is not None else self._when_served(name, kinds.RESOURCESLICES, self._tell_slices)
         return lambda: store.all() if store.synced else None
 
     def _listener(self, need: Need, changed: Changed) -> Changed:
         if need is not Need.RESOURCESLICES:
             return changed
         self._of_slices = (*self._of_slices, changed)
+        return self._tell_slices
 
-        def tell(old: Object | None, new: Object | None) -> None:
-            for listener in self._of_slices:
-                listener(old, new)
-
-        return tell
+    def _tell_slices(self, old: Object | None, new: Object | None) -> None:
+        for listener in self._of_slices:
+            listener(old, new)
 
     def _when_served(self, name: str, kind: Kind[Any], changed: Callable[[Any, Any], None]) -> Store[Any]:
         made = self._made(kind, ports.EVERYWHERE, changed)
@@ -208,23 +220,23 @@ class Feeds:
         self, needs: Iterable[Need], changed: Callable[[Any, Any], None], within: float = FIRST_LIST
     ) -> Mapping[Need, View]:
         """The same while the daemon runs: all of them, or none and BadConfiguration if one cannot be listed in time."""
-        wanted = frozenset(needs)
-        shared = self._informers.get(Need.RESOURCESLICES.value) if Need.RESOURCESLICES in wanted else None
-        if shared is not None and shared.store.synced:
-            self._listener(Need.RESOURCESLICES, changed)
-            more = self.more_views(wanted - {Need.RESOURCESLICES}, changed, within)
-            return {**more, Need.RESOURCESLICES: shared.store}
+        before, wanted = self._of_slices, frozenset(needs)
+        shared = self._shared_slices(wanted)
         made = {
             need: self._made(needs_table.KINDS[need], ports.EVERYWHERE, self._listener(need, changed))
-            for need in wanted
+            for need in wanted - shared.keys()
         }
+        for need in shared:
+            self._listener(need, changed)
         for one in made.values():
             one.start()
         end = self._clock.now() + within
+        found = {**made, **shared}
         late = [
-            need.value for need, one in made.items() if not one.store.wait_synced(max(0.0, end - self._clock.now()))
+            need.value for need, one in found.items() if not one.store.wait_synced(max(0.0, end - self._clock.now()))
         ]
         if late:
+            self._of_slices = before
             for one in made.values():
                 one.stop()
             raise errors.BadConfiguration(
@@ -233,7 +245,19 @@ class Feeds:
             )
         for need, one in made.items():
             self._enter(need.value, one)
-        return {need: one.store for need, one in made.items()}
+        return {need: one.store for need, one in found.items()}
+
+    def _shared_slices(self, needs: Collection[Need]) -> Mapping[Need, Informer[Any]]:
+        """The informer that is there already, or starts once they are served: a second one would displace it."""
+        name = Need.RESOURCESLICES.value
+        known = self._informers.get(name) or self._optional.get(name)
+        if known is None or Need.RESOURCESLICES not in needs:
+            return {}
+        try:
+            self._begin(name)
+        except errors.BridgeError as problem:
+            logger.warning("cannot find out whether the cluster serves {}: {}", name, problem)
+        return {Need.RESOURCESLICES: known}
 
     def start(self) -> None:
         """Start all informers."""

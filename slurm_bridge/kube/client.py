@@ -25,6 +25,8 @@ T = TypeVar("T", bound=Object)
 
 _MERGE_PATCH = "application/merge-patch+json"
 _KEYED_PATCH = "application/strategic-merge-patch+json"
+#: Their status has parameters of users, in which `$patch` and null are not for the server; writes name the version.
+_PLAIN = frozenset({kinds.RESOURCECLAIMS})
 _PAGE = "500"
 #: How often a list may be overtaken by compaction before the caller hears of it.
 _LISTS = retries.Retries(tries=3)
@@ -114,7 +116,7 @@ class KubeClient:
         pinned = {**changes, "metadata": {**changes.get("metadata", {}), "uid": target.uid}}
         path = self._path(kind, namespace, name, subresource)
         # A plain merge replaces lists: writing one condition would erase those that others wrote meanwhile.
-        keyed = subresource == "status" and not kind.custom
+        keyed = subresource == "status" and not kind.custom and kind not in _PLAIN
         return self._write(kind, "PATCH", path, pinned, content_type=_KEYED_PATCH if keyed else _MERGE_PATCH)
 
     def delete(self, kind: Kind[T], target: T, grace_seconds: int | None = None) -> None:

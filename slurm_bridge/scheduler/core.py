@@ -157,21 +157,26 @@ class Core:
             for key in self.context.claim_waiters.take(_claim_of(one)) if one is not None else ():
                 self.queue.activate(key, urgent=True)
         if isinstance(new or old, ResourceClaim):
-            self._claim_changed(new or old)
+            self._claim_changed(old, new)
         elif isinstance(new or old, Claim | Volume):
             self._volumes_changed = self._volumes_changed or self.context.clock.now()
         elif self._nodes_changed is None:
             self._nodes_changed = self.context.clock.now()
 
-    def _claim_changed(self, claim: Object | None) -> None:
-        """A ResourceClaim: made for a pod it matters for this pod only, any other one for all that name claims."""
-        owners = [one.uid for one in claim.metadata.owner_references if one.kind == "Pod"] if claim is not None else []
-        for uid in owners:
-            pod, key = self.pod_index.get(uid), self.pod_index.root_of(uid)
-            if pod is not None and key is not None and not pod.bound:
-                self.queue.activate(key)
-        if not owners:
+    def _claim_changed(self, old: Object | None, new: Object | None) -> None:
+        """A ResourceClaim: made for a pod of ours it matters for this pod only, any other for all that name claims."""
+        claim = new or old
+        if claim is None or (old is not None and new is not None and _claimed_alike(old, new)):
+            return
+        owner = next((one for one in claim.metadata.owner_references if one.controller), None)
+        pod = self.pod_index.get(owner.uid) if owner is not None else None
+        # Owners are words of users: what the API server says of the pod has to agree.
+        ours = owner is not None and (owner.kind, owner.api_version) == ("Pod", "v1")
+        key = self.pod_index.root_of(pod.uid) if pod is not None else None
+        if not ours or pod is None or key is None or pod.metadata.namespace != claim.metadata.namespace:
             self._claims_changed = self._claims_changed or self.context.clock.now()
+        elif not pod.bound:
+            self.queue.activate(key)
 
     def on_owner(self, old: Object | None, new: Object | None) -> None:
         """An object that groups pods, or speaks for them, has changed in a field that counts."""
@@ -428,6 +433,18 @@ class Core:
         self.queue.reorder()
         for key in self.pod_index.roots():
             self.queue.activate(key, urgent=bool(self.context.table.of(key)))
+
+
+def _claimed_alike(old: Object, new: Object) -> bool:
+    """Whether nothing changed of a ResourceClaim that decides its use; drivers and users write much beside it."""
+    return _what_counts(old) == _what_counts(new)
+
+
+def _what_counts(claim: Object) -> object:
+    if not isinstance(claim, ResourceClaim):
+        return claim
+    meta, status = claim.metadata, claim.status
+    return claim.uid, claim.spec, status, meta.deletion_timestamp, meta.owner_references
 
 
 def _claim_of(changed: Object) -> str:

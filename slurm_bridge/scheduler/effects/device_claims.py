@@ -9,7 +9,7 @@ the devices back when the pods have ended; here only those of pods that got no n
 """
 
 import itertools
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Final
 
 from loguru import logger
@@ -17,7 +17,7 @@ from loguru import logger
 from slurm_bridge import errors
 from slurm_bridge.cluster.rules.devices import DeviceSight
 from slurm_bridge.model import kinds
-from slurm_bridge.model.devices import DeviceId, ResourceClaim
+from slurm_bridge.model.devices import Consumer, DeviceId, ResourceClaim
 from slurm_bridge.model.job import Phase
 from slurm_bridge.model.names import WorkloadKey
 from slurm_bridge.model.placeholder import Placeholder
@@ -27,7 +27,14 @@ from slurm_bridge.scheduler.context import SchedulerContext
 from slurm_bridge.scheduler.placement import device_claims as placement
 from slurm_bridge.scheduler.placement import slots
 from slurm_bridge.scheduler.placement.checks import Spot
-from slurm_bridge.scheduler.placement.device_claims import Allocate, DevicesFound, DevicesPending, Holders, TakeBack
+from slurm_bridge.scheduler.placement.device_claims import (
+    Allocate,
+    DevicesFound,
+    DevicesPending,
+    Holders,
+    TakeBack,
+    Write,
+)
 from slurm_bridge.scheduler.placement.misfit import Misfit
 from slurm_bridge.translate import device_claims
 
@@ -35,6 +42,8 @@ from slurm_bridge.translate import device_claims
 WRITTEN: Final = (kinds.RESOURCECLAIMS,)
 #: So many claims are written for one workload before others have their turn.
 MOST_WRITES: Final = 100
+#: Why nodes are given back of pods that nothing can get devices for any more.
+SWITCHED_OFF: Final = "no hook honours ResourceClaims any more, so those of this pod get no devices"
 #: After so many seconds it goes on, likewise with a claim that changed under our hands.
 LOOK_AGAIN: Final = 1.0
 #: The same where the API server, or a webhook of it, did not serve the write.
@@ -47,18 +56,18 @@ def settle(
     """Write what is to be written; None when every claim of these pods has its devices."""
     sight = ctx.config.chain.devices
     claiming = [spot.pod for spot in spots if spot.pod.spec.resource_claims]
-    if sight is None or not claiming:
+    if not claiming:
         return None
+    if sight is None:
+        return Misfit(reason=placement.FAILED, message=SWITCHED_OFF)
     for name in sorted(itertools.chain.from_iterable(map(device_claims.names, claiming))):
         ctx.claim_waiters.add(waiter(*name), key)
     given = _given(ctx, read)
     if isinstance(given, Misfit):
         return given
     with ctx.placing:
-        found = placement.look(spots, given, sight, _holders(ctx, sight))
-        for one in found.writes[:MOST_WRITES]:
-            if isinstance(one, Allocate):
-                ctx.device_writes.begin(one.claim, [device for _, device in one.devices])
+        found = placement.look(spots, given, sight, holders(ctx, sight))
+        _begin(ctx, found.writes[:MOST_WRITES])
     for name in found.others:
         ctx.claim_waiters.add(waiter(*name), key)
     if found.misfit is not None or not found.waiting:
@@ -71,21 +80,34 @@ def undo(ctx: SchedulerContext, pods: Iterable[Pod]) -> None:
     sight = ctx.config.chain.devices
     if sight is None:
         return
-    waiting = {pod.uid: pod for pod in pods if pod.spec.resource_claims and not pod.bound}
-    for name in sorted({name for pod in waiting.values() for name in device_claims.names(pod)}):
-        claim = sight.claim(*name)
-        users = claim.status.reserved_for if claim is not None else ()
-        if claim is None or not users or any(user.uid not in waiting for user in users):
-            continue
-        try:
-            _take_back(ctx, claim)
-        except errors.BridgeError as problem:
-            logger.info("ResourceClaim {} keeps its devices for now: {}", "/".join(name), problem)
+    waiting = [pod for pod in pods if pod.spec.resource_claims and not pod.bound]
+    with ctx.placing:
+        busy = ctx.device_writes.pending(sight.claim, ctx.clock.now()).busy
+        found = [TakeBack(claim) for claim in _only_for(sight, waiting) if claim.uid not in busy][:MOST_WRITES]
+        _begin(ctx, found)
+    try:
+        ctx.each(lambda one: _write(ctx, one), found)
+    except errors.NotLeading:
+        raise
+    except errors.TryLater as problem:
+        logger.info("ResourceClaims keep their devices for now: {}", problem)
+    finally:
+        _end(ctx, found)
 
 
 def waiter(namespace: str, name: str) -> str:
     """Under which workloads wait for a claim."""
     return f"{kinds.RESOURCECLAIMS.kind} {namespace}/{name}"
+
+
+def _only_for(sight: DeviceSight, pods: Sequence[Pod]) -> Iterator[ResourceClaim]:
+    """Those of their claims that are reserved for none but these pods."""
+    uids = {pod.uid for pod in pods}
+    for name in sorted({name for pod in pods for name in device_claims.names(pod)}):
+        claim = sight.claim(*name)
+        users = claim.status.reserved_for if claim is not None else ()
+        if claim is not None and users and all(_pod(one) and one.uid in uids for one in users):
+            yield claim
 
 
 def _given(ctx: SchedulerContext, read: Placeholder) -> Mapping[str, str] | Misfit:
@@ -98,17 +120,24 @@ def _given(ctx: SchedulerContext, read: Placeholder) -> Mapping[str, str] | Misf
     return {share.node: share.devices for share in itertools.chain.from_iterable(found)}
 
 
-def _holders(ctx: SchedulerContext, sight: DeviceSight) -> Holders:
+def holders(ctx: SchedulerContext, sight: DeviceSight) -> Holders:
     """As the claims say, and as we have written since."""
+    # Read first: what the watch tells of from here on is among the claims.
+    pending = ctx.device_writes.pending(sight.claim, ctx.clock.now())
     of: dict[DeviceId, ResourceClaim] = {device: claim for claim in sight.every_claim() for device in claim.held}
-    of.update(ctx.device_writes.pending(sight.claim, ctx.clock.now()))
-    return Holders(of=of, left=lambda claim: _left(ctx, claim))
+    of.update(pending.devices)
+    return Holders(of=of, left=lambda claim: _left(ctx, claim), busy=pending.busy, doubted=pending.doubted)
 
 
 def _left(ctx: SchedulerContext, claim: ResourceClaim) -> bool:
     """Its pods are ours, and have ended, or have no node and no job that runs: nothing is going to use what it has."""
     users = claim.status.reserved_for
-    return bool(users) and all(user.resource == "pods" and _waits(ctx, user.uid) for user in users)
+    return bool(users) and all(_pod(user) and _waits(ctx, user.uid) for user in users)
+
+
+def _pod(user: Consumer) -> bool:
+    """Other groups may have pods of their own."""
+    return user.resource == "pods" and not user.api_group
 
 
 def _waits(ctx: SchedulerContext, uid: str) -> bool:
@@ -129,13 +158,22 @@ def _write_all(ctx: SchedulerContext, found: DevicesFound) -> Misfit | DevicesPe
         pause = max(UNSERVED, problem.retry_after or 0.0)
         return _pending(ctx, found, f"{found.message}; not written yet: {problem}", pause)
     finally:
-        # No call is under way any more, also of those that were not begun.
-        for one in found.writes[:MOST_WRITES]:
-            if isinstance(one, Allocate):
-                ctx.device_writes.over(one.claim, ctx.clock.now())
+        _end(ctx, found.writes[:MOST_WRITES])
     misfit = next((one for one in results if isinstance(one, Misfit)), None)
-    again = not all(results) or len(found.writes) > MOST_WRITES
+    again = found.soon or not all(results) or len(found.writes) > MOST_WRITES
     return misfit or _pending(ctx, found, found.message, LOOK_AGAIN if again else None)
+
+
+def _begin(ctx: SchedulerContext, writes: Iterable[Write]) -> None:
+    """Every look from here on sees that these claims are being written."""
+    for one in writes:
+        ctx.device_writes.begin(one.claim, [device for _, device in one.devices] if isinstance(one, Allocate) else ())
+
+
+def _end(ctx: SchedulerContext, writes: Iterable[Write]) -> None:
+    """No call is under way any more, also of those that were not begun."""
+    for one in writes:
+        ctx.device_writes.over(one.claim, ctx.clock.now())
 
 
 def _pending(ctx: SchedulerContext, found: DevicesFound, message: str, after: float | None) -> DevicesPending:
@@ -148,20 +186,24 @@ def _pending(ctx: SchedulerContext, found: DevicesFound, message: str, after: fl
     )
 
 
-def _write(ctx: SchedulerContext, write: Allocate | TakeBack) -> Misfit | bool:
-    """Whether it is written."""
+def _write(ctx: SchedulerContext, write: Write) -> Misfit | bool:
+    """Whether it is written. A conflict leaves that open: an earlier write may stand, of which the watch will tell."""
     name = "/".join(write.claim.key)
     try:
         if isinstance(write, TakeBack):
-            return _take_back(ctx, write.claim)
+            return _take_back(ctx, write)
         _allocate(ctx, write)
-    except (errors.Conflict, errors.NotFound) as problem:
+    except errors.Conflict as problem:
+        logger.info("ResourceClaim {} is looked at again: {}", name, problem)
+        return False
+    except errors.NotFound as problem:
         logger.info("ResourceClaim {} is looked at again: {}", name, problem)
         ctx.device_writes.failed(write.claim)
         return False
     except (errors.OperatorMustAct, errors.Disagreement) as problem:
+        logger.warning("ResourceClaim {} cannot be written: {}", name, problem)
         ctx.device_writes.failed(write.claim)
-        return Misfit(reason=placement.FAILED, message=f"ResourceClaim {name} cannot be allocated: {problem}")
+        return Misfit(reason=placement.FAILED, message=f"ResourceClaim {name} cannot be written: {problem}")
     return True
 
 
@@ -172,13 +214,23 @@ def _allocate(ctx: SchedulerContext, write: Allocate) -> None:
         ctx.device_writes.protected(claim)
     changes = write.changes(claim.metadata.resource_version)
     ctx.cluster.patch(kinds.RESOURCECLAIMS, claim, changes, "status")
+    ctx.device_writes.stands(claim)
 
 
-def _take_back(ctx: SchedulerContext, claim: ResourceClaim) -> bool:
+def _take_back(ctx: SchedulerContext, write: TakeBack) -> bool:
     """Only after a look at the pods themselves: a binding of which no watch has told yet would be torn."""
-    for user in claim.status.reserved_for:
-        pod = ctx.cluster.get(kinds.PODS, claim.metadata.namespace, user.name)
-        if pod is None or pod.uid != user.uid or (pod.bound and not pod.terminal):
-            return False
-    ctx.cluster.patch(kinds.RESOURCECLAIMS, claim, TakeBack(claim).changes, "status")
-    return True
+    claim, unused = write.claim, False
+    try:
+        unused = all(_unused(ctx, claim, user) for user in claim.status.reserved_for)
+    finally:
+        if not unused:
+            ctx.device_writes.failed(claim)
+    if unused:
+        ctx.cluster.patch(kinds.RESOURCECLAIMS, claim, write.changes, "status")
+        ctx.device_writes.stands(claim)
+    return unused
+
+
+def _unused(ctx: SchedulerContext, claim: ResourceClaim, user: Consumer) -> bool:
+    pod = ctx.cluster.get(kinds.PODS, claim.metadata.namespace, user.name)
+    return pod is not None and pod.uid == user.uid and (pod.terminal or not pod.bound)

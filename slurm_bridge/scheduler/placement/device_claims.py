@@ -3,6 +3,7 @@
     the claim                                               what follows
     ──────────────────────────────────────────────────────  ─────────────────────────────────────────────────────────
     is gone, is being deleted, cannot be asked for          the nodes are given back
+    is being written, or taken back, at this moment         wait
     has devices of this allocation, for its pod             nothing
     has others, for its pod that has no node: an earlier    they are taken back, then as below
     job's, or a changed one's
@@ -117,19 +118,28 @@ class DevicesPending(Occupied):
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
 class Holders:
-    """Which claim has a device, or is about to get it; `left` says of a claim that nothing uses it any more."""
+    """Which claim has a device, or is about to get it; `left` says of a claim that nothing uses it any more.
+
+    By uid: claims that are `busy` are being written; those that are `doubted` may have lost their devices.
+    """
 
     of: Mapping[DeviceId, ResourceClaim]
     left: Callable[[ResourceClaim], bool]
+    busy: frozenset[str] = frozenset()
+    doubted: frozenset[str] = frozenset()
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
 class DevicesFound:
-    """What is to be written, what is waited for (by node), and other claims that have to change; or what is wrong."""
+    """What is to be written, what is waited for (by node), and other claims that have to change; or what is wrong.
+
+    `soon`: some of it may pass without a change of a claim.
+    """
 
     writes: tuple[Write, ...] = ()
     waiting: Mapping[str, str] = dataclasses.field(default_factory=dict)
     others: tuple[ClaimKey, ...] = ()
+    soon: bool = False
     misfit: Misfit | None = None
 
     @property
@@ -151,7 +161,7 @@ def look(spots: Sequence[Spot], given: Mapping[str, str], sight: DeviceSight, ho
         misfit = view.node(there, given.get(there[0].slurm_name, ""))
         if misfit is not None:
             return DevicesFound(misfit=misfit)
-    return DevicesFound(writes=tuple(view.writes), waiting=view.waiting, others=tuple(view.others))
+    return DevicesFound(writes=tuple(view.writes), waiting=view.waiting, others=tuple(view.others), soon=view.soon)
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -172,6 +182,7 @@ class _DeviceLook:
         #: What is waited for in words, and the node.
         self.waiting: dict[str, str] = {}
         self.others: list[ClaimKey] = []
+        self.soon = False
 
     def node(self, spots: Sequence[Spot], text: str) -> Misfit | None:
         """All pods that come on one node share what the job has there."""
@@ -183,7 +194,7 @@ class _DeviceLook:
             if isinstance(claims, Unrequestable):
                 return Misfit(reason=FAILED, message=claims.message)
             for one in claims:
-                if any(self._unknown(asked, node) for asked in one.asked):
+                if self._busy(one.claim, node) or any(self._unknown(asked, node) for asked in one.asked):
                     continue
                 if one.claim.status.allocation is None:
                     needs += [_Need(spot, one, asked) for asked in one.asked]
@@ -192,6 +203,14 @@ class _DeviceLook:
         # What has to change first decides what is left for the others.
         ready = node not in self.waiting.values()
         return self._serve(node, needs, given, kept) if needs and ready else None
+
+    def _busy(self, claim: ResourceClaim, node: str) -> bool:
+        """What is being written is not looked at: it may be out of date already."""
+        if claim.uid not in self._holders.busy:
+            return False
+        self.waiting[f"ResourceClaim {'/'.join(claim.key)}, which is being written"] = node
+        self.soon = True
+        return True
 
     def _unknown(self, asked: AskedDevices, node: str) -> bool:
         """A driver that is started anew publishes its devices again: what is unknown is not gone."""
@@ -209,8 +228,10 @@ class _DeviceLook:
         claim, called = one.claim, f"ResourceClaim {'/'.join(one.claim.key)}"
         users = {user.uid for user in claim.status.reserved_for}
         # Kubernetes' controller adds pods that have ended now and then, and takes them out again.
-        if spot.pod.uid in users and self._right(one, spot, given):
+        doubted = claim.uid in self._holders.doubted
+        if spot.pod.uid in users and not doubted and self._right(one, spot, given):
             return True
+        self.soon = self.soon or doubted
         if users != {spot.pod.uid}:
             self.waiting[f"{called}, which has devices for others"] = spot.node.name
             self.others.append(claim.key)
@@ -228,6 +249,8 @@ class _DeviceLook:
         for asked in one.asked:
             found = [result.id for result in results if result.request == asked.request]
             allowed = given.of(asked)
+            if allowed is None and not asked.row.chosen:
+                return False
             if len(found) != asked.count or not all(
                 device in there and (allowed is None or there[device].index(asked.row) in allowed) for device in found
             ):
@@ -249,8 +272,7 @@ class _DeviceLook:
             choices += [tuple(one for one in found if one.id not in kept)] * count
             each += [need] * count
         own = {need.claim.claim.key for need in needs}
-        taken = {device for device, claim in self._holders.of.items() if claim.key not in own}
-        free = devices.assigned([[one.id for one in found if one.id not in taken] for found in choices])
+        free = devices.assigned([[one.id for one in found if self._free(one.id, own)] for found in choices])
         if free is not None:
             self._allocate(each, free)
             return None
@@ -262,8 +284,13 @@ class _DeviceLook:
                 f"there ({given.text or 'no index'})"
             )
             return _failed(text, node)
-        self._wait_for(node, [device for device in wanted if device in taken])
+        self._wait_for(node, [device for device in wanted if not self._free(device, own)])
         return None
+
+    def _free(self, device: DeviceId, own: Collection[ClaimKey]) -> bool:
+        """No claim has it, but these."""
+        holder = self._holders.of.get(device)
+        return holder is None or holder.key in own
 
     def _candidates(self, node: str, asked: AskedDevices, given: "JobDevices") -> tuple[NodeDevice, ...] | Misfit:
         allowed, row = given.of(asked), asked.row
@@ -309,7 +336,7 @@ class _DeviceLook:
         for key, (claim, device) in holding.items():
             self.waiting[f"device {device} of node {node}, which ResourceClaim {'/'.join(key)} still has"] = node
             self.others.append(key)
-            if self._holders.left(claim):
+            if not self._busy(claim, node) and self._holders.left(claim):
                 self.writes.append(TakeBack(claim))
 
 

@@ -7,6 +7,8 @@ from typing import Any
 import pytest
 
 from slurm_bridge.families.device_claims import hook, selectors
+from slurm_bridge.hooks import chain, needs
+from slurm_bridge.hooks.services import ChainServices
 from slurm_bridge.model import kinds, names
 from slurm_bridge.sim import faults
 from slurm_bridge.sim.slurm import state
@@ -260,6 +262,82 @@ class TestAllocation:
         bridge.delete("a")
         bridge.until(lambda: bridge.node_of("b"))
 
+    @pytest.mark.security("input")
+    @pytest.mark.parametrize(
+        "owner",
+        [{"controller": None}, {"apiVersion": "x.io/v1"}, {"uid": "unknown"}, {"kind": "Job"}, {"uid": "other"}],
+    )
+    def test_a_claim_with_forged_owners_wakes_those_that_name_it(
+        self, bridge: Bridge, devices: Devices, owner: Json
+    ) -> None:
+        """Owners that a user writes on a claim keep no pod that names it from being woken."""
+        devices.claim("mine")
+        bridge.kube.create(kinds.NAMESPACES, {"metadata": {"name": "elsewhere"}})
+        uids = {"other": bridge.pod("far", "elsewhere", spec={"schedulingGates": [{"name": "x"}]})}
+        uids["near"] = bridge.pod("near", spec={"schedulingGates": [{"name": "x"}]})
+        made = {"apiVersion": "v1", "kind": "Pod", "name": "near", "uid": "near", "controller": True, **owner}
+        made["uid"] = uids.get(made["uid"], made["uid"])
+        metadata = {"metadata": {"ownerReferences": [made]}}
+        bridge.kube.merge(kinds.RESOURCECLAIMS, (NAMESPACE, "mine"), metadata)
+        devices.allocate("mine", "n2", "gpu-3")
+        bridge.pod("a", spec=using(it="mine"))
+        bridge.run(5)
+        assert bridge.condition("a")[0] == "ResourceClaimInUse"
+        devices.clear("mine")
+        bridge.until(lambda: bridge.node_of("a"))
+
+    def test_changes_that_decide_nothing_wake_nobody(self, bridge: Bridge, devices: Devices) -> None:
+        """Annotations of users come as often as they like."""
+        devices.claim("mine")
+        devices.allocate("mine", "n2", "gpu-3")
+        bridge.pod("a", spec=using(it="mine"))
+        bridge.run(5)
+        bridge.kube.merge(kinds.RESOURCECLAIMS, (NAMESPACE, "mine"), {"metadata": {"annotations": {"x": "y"}}})
+        bridge.hear()
+        bridge.clock.advance(2)
+        assert not bridge.core.schedule_step()
+
+    def test_the_hook_may_go_between_decision_and_binding(self, bridge: Bridge, devices: Devices) -> None:
+        """Without it nobody gives devices: no pod is bound without them, and the nodes are given back."""
+        devices.template()
+        bridge.slurm.control.pause()
+        bridge.pod("a", spec=using("one"))
+        bridge.run(3)
+        bridge.slurm.control.unpause()
+        while bridge.job().pending:
+            bridge.world.pass_time(1)
+
+        def run(key: names.WorkloadKey, act: Any) -> None:
+            hooks = tuple(one for one in bridge.core.context.config.chain.hooks if one.name != "device-claims")
+            made = chain.Chain(hooks, ChainServices(clock=bridge.clock))
+            made.see({need: feed.store for need, feed in bridge.seen.items()})
+            bridge.core.configure(dataclasses.replace(bridge.core.context.config, chain=made))
+            bridge.core.carry_out(key, act)
+
+        while not bridge.core.schedule_step(run):
+            bridge.world.pass_time(1)
+            bridge.core.mirror_step()
+            bridge.hear()
+        bridge.run(30)
+        assert bridge.kube_calls.count(method="POST", target="/binding") == 0
+        assert bridge.condition("a")[0] == "NotHonoured"
+        assert devices.held("a") == []
+
+    def test_many_claims_are_freed_until_the_server_does_not_answer(self, bridge: Bridge, devices: Devices) -> None:
+        """What is left is taken back when Slurm gives its devices away."""
+        devices.template()
+        bridge.kube_calls.plan(faults.Answer(503), method="POST", target="/binding", times=1000)
+        for number in range(4):
+            member(
+                bridge, f"g-{number}", size=4, spec={**using("one"), "nodeSelector": {"kubernetes.io/hostname": "n1"}}
+            )
+        bridge.until(lambda: all(devices.held(f"g-{number}") for number in range(4)))
+        before = bridge.kube_calls.count(method="PATCH", target="/resourceclaims/")
+        bridge.kube_calls.plan(faults.Answer(503), method="PATCH", target="/resourceclaims/", times=1000)
+        bridge.kube.merge(kinds.NODES, ("", "n1"), {"spec": {"unschedulable": True}})
+        bridge.run(10)
+        assert bridge.kube_calls.count(method="PATCH", target="/resourceclaims/") == before + 1
+
     def test_a_pod_that_has_ended_beside_the_user_of_a_claim_holds_up_nothing(
         self, bridge: Bridge, devices: Devices
     ) -> None:
@@ -362,6 +440,25 @@ class TestChosen:
             bridge.pod(name, spec=using("one"))
         bridge.until(lambda: all(bridge.node_of(name) for name in names_))
         assert len({device for name in names_ for device in devices.held(name)}) == 6
+
+    def test_a_lost_answer_and_a_late_watch_give_no_device_twice(self, bridge: Bridge, devices: Devices) -> None:
+        """The second try is refused, for the first has happened; until the watch tells, the device is taken."""
+        devices.template()
+        only = {"nodeSelector": {"kubernetes.io/hostname": "n1"}}
+        bridge.slurm.control.pause()
+        for name in ("a", "b"):
+            bridge.pod(name, spec={**using("one"), **only, "schedulingGates": [{"name": "later"}]})
+        bridge.run(3)
+        every, claims = bridge.feeds, bridge.seen[needs.Need.RESOURCECLAIMS]
+        bridge.feeds = tuple(one for one in every if one is not claims)
+        bridge.kube_calls.plan(faults.Drop(), method="PATCH", target="/resourceclaims/.*/status")
+        bridge.slurm.control.unpause()
+        for name in ("a", "b"):
+            bridge.kube.merge(kinds.PODS, (NAMESPACE, name), {"spec": {"schedulingGates": []}})
+            bridge.run(15)
+        bridge.feeds = every
+        bridge.until(lambda: bridge.node_of("a") and bridge.node_of("b"))
+        assert devices.held("a") != devices.held("b")
 
 
 def forget_indices(bridge: Bridge) -> None:

@@ -2,6 +2,10 @@
 
 import pathlib
 
+import pytest
+
+from slurm_bridge import errors
+from slurm_bridge.scheduler.effects import device_claims
 from slurm_bridge.sim import faults
 from tests.component.scheduler.claimed_devices import Devices, bridge_of, exactly, using
 from tests.component.scheduler.device_rules import DeviceRules
@@ -56,6 +60,24 @@ def test_devices_of_a_pod_that_is_bound_meanwhile_are_not_taken_back(tmp_path: p
     assert bridge.node_of("a") == "n1"
     assert len(devices.held("a")) == 4
     assert bridge.node_of("b") == ""
+
+
+def test_a_replica_that_leads_no_more_takes_nothing_back(tmp_path: pathlib.Path) -> None:
+    """It says so: what follows is not for it to do either."""
+    bridge = bridge_of(tmp_path)
+    devices = Devices(bridge)
+    devices.template()
+    bridge.kube_calls.plan(faults.Answer(503), method="POST", target="/binding", times=1)
+    bridge.pod("a", spec=using("one"))
+    bridge.until(lambda: devices.held("a"))
+    bridge.hear()
+    pod = bridge.core.pod_index.get(bridge.uid("a"))
+    assert pod is not None
+    assert not pod.bound
+    bridge.leads = False
+    with pytest.raises(errors.NotLeading):
+        device_claims.undo(bridge.core.context, [pod])
+    assert devices.held("a")
 
 
 def test_a_claim_that_changed_meanwhile_is_looked_at_again(tmp_path: pathlib.Path) -> None:

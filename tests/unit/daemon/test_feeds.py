@@ -286,6 +286,36 @@ def test_what_cannot_be_listed_is_not_waited_for(make: Callable[..., World]) -> 
     wait.until(lambda: "informer-services" not in {one.name for one in threading.enumerate()}, "its end", 10)
 
 
+def test_a_reload_that_fails_leaves_no_listener(make: Callable[..., World]) -> None:
+    """Each change would be told once more after each of them."""
+    world, heard = make(kinds.RESOURCESLICES), queue.Queue[str]()
+    slices = world.feeds.slices(lambda _old, _new: heard.put("nodes"))
+    ready(world)
+    world.look(lambda: slices() is not None, "the list")
+    world.cluster.refused.add(kinds.SERVICES)
+    wanted = [Need.RESOURCESLICES, Need.SERVICES]
+    for _ in range(2):
+        with pytest.raises(errors.BadConfiguration):
+            world.feeds.more_views(wanted, lambda _old, _new: heard.put("hooks"), within=0.2)
+    world.say(kinds.RESOURCESLICES, ports.Put(world.made(kinds.RESOURCESLICES, "gpus")))
+    assert heard.get(timeout=10) == "nodes"
+    assert heard.empty()
+
+
+def test_slices_that_are_served_meanwhile_have_one_informer(make: Callable[..., World]) -> None:
+    """The one that waits for them starts, and none displaces it."""
+    world = make()
+    slices = world.feeds.slices(lambda _old, _new: None)
+    ready(world)
+    world.cluster.kinds.add(kinds.RESOURCESLICES)
+    seen = world.feeds.more_views([Need.RESOURCESLICES], lambda _old, _new: None)
+    world.say(kinds.RESOURCESLICES, ports.Put(world.made(kinds.RESOURCESLICES, "gpus")))
+    world.clock.advance(feeds.ASK_AGAIN)
+    world.look(slices, "the slice")
+    assert slices() == tuple(seen[Need.RESOURCESLICES].all())
+    assert len([one for one in threading.enumerate() if one.name == "informer-resourceslices"]) == 1
+
+
 class TestOptional:
     """What every chain looks at where the cluster serves it."""
 

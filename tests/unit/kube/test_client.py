@@ -7,6 +7,7 @@ import pytest
 from slurm_bridge import errors, ports
 from slurm_bridge.kube import client
 from slurm_bridge.model import kinds
+from slurm_bridge.model.devices import ResourceClaim
 from slurm_bridge.model.groups import JobSet
 from slurm_bridge.model.lease import Lease, LeaseSpec
 from slurm_bridge.model.meta import ObjectMeta
@@ -160,6 +161,18 @@ def test_patch_the_status_of_a_custom_resource(script: Script, cluster: client.K
     script.on("PATCH", f"{path}/namespaces/ns/jobsets/a/status", pod("a"))
     cluster.patch(kinds.JOBSETS, JobSet(metadata=POD.metadata), {}, "status")
     assert script.requests[-1].headers["content-type"] == "application/merge-patch+json"
+
+
+def test_patch_the_status_of_a_claim(script: Script, cluster: client.KubeClient) -> None:
+    """Parameters for drivers arrive as users wrote them, whatever looks like an order to the server in them."""
+    path = "/apis/resource.k8s.io/v1"
+    script.on("GET", path, {"resources": [{"name": "resourceclaims"}]})
+    script.on("PATCH", f"{path}/namespaces/ns/resourceclaims/a/status", pod("a"))
+    config = [{"opaque": {"parameters": {"$patch": "delete", "x": None}}}]
+    changes = {"status": {"allocation": {"devices": {"config": config}}}}
+    cluster.patch(kinds.RESOURCECLAIMS, ResourceClaim(metadata=POD.metadata), changes, "status")
+    assert script.requests[-1].headers["content-type"] == "application/merge-patch+json"
+    assert script.sent["status"] == changes["status"]
 
 
 def test_patch_another_incarnation(script: Script, cluster: client.KubeClient) -> None:

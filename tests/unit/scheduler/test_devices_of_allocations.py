@@ -1,0 +1,124 @@
+"""Which devices claims get: the tables of `placement.device_claims`, as far as whole runs do not reach them."""
+
+import dataclasses
+import types
+from collections.abc import Iterator
+from typing import Any, cast
+
+from slurm_bridge.cluster.rules.devices import DeviceSight, NodeDevice
+from slurm_bridge.model.devices import (
+    AllocatedDevice,
+    AllocatedDevices,
+    ClaimAllocation,
+    Consumer,
+    Device,
+    DeviceAttribute,
+    DeviceClaim,
+    DeviceClass,
+    DeviceId,
+    DeviceRequest,
+    ExactRequest,
+    ResourceClaim,
+    ResourceClaimSpec,
+    ResourceClaimStatus,
+)
+from slurm_bridge.model.job import Gres
+from slurm_bridge.model.meta import ObjectMeta
+from slurm_bridge.scheduler.context import SchedulerContext
+from slurm_bridge.scheduler.device_writes import DeviceWrites
+from slurm_bridge.scheduler.effects import device_claims as effects
+from slurm_bridge.scheduler.placement import device_claims
+from slurm_bridge.scheduler.placement.checks import Spot
+from slurm_bridge.scheduler.placement.device_claims import DevicesFound, Holders, TakeBack
+from slurm_bridge.translate.device_claims import DeviceRow
+from tests.unit.hooks.builders import cluster, node, pod
+
+CLASS = "gpu.x.io"
+GPUS = tuple(DeviceId(CLASS, "n1", f"gpu-{number}") for number in range(2))
+ROW = DeviceRow(device_class=CLASS, driver=CLASS, gres=Gres(name="gpu", type="", count=1), index="index")
+CHOSEN = dataclasses.replace(ROW, chosen=True)
+NODE = cluster([node("n1")]).nodes["n1"]
+
+
+def claim(version: int, *held: DeviceId, name: str = "mine") -> ResourceClaim:
+    """A claim for one device; what it holds is for the pod."""
+    asked = DeviceRequest(name="gpu", exactly=ExactRequest(device_class_name=CLASS))
+    results = tuple(AllocatedDevice(request="gpu", driver=x.driver, pool=x.pool, device=x.device) for x in held)
+    status = ResourceClaimStatus(
+        allocation=ClaimAllocation(devices=AllocatedDevices(results=results)) if held else None,
+        reserved_for=(Consumer(resource="pods", name=POD.metadata.name, uid=POD.uid),) if held else (),
+    )
+    meta = ObjectMeta(name=name, namespace=POD.metadata.namespace, uid=f"uid-{name}", resource_version=str(version))
+    return ResourceClaim(metadata=meta, spec=ResourceClaimSpec(devices=DeviceClaim(requests=(asked,))), status=status)
+
+
+POD = pod("a", resource_claims=({"name": "it", "resourceClaimName": "mine"},))
+
+
+def sight(*claims: ResourceClaim, row: DeviceRow = ROW) -> DeviceSight:
+    """Two devices on one node."""
+    known = {one.key: one for one in claims}
+    there = [
+        NodeDevice(id=gpu, device=Device(name=gpu.device, attributes={"index": DeviceAttribute(integer=number)}))
+        for number, gpu in enumerate(GPUS)
+    ]
+    return DeviceSight(
+        rows={CLASS: row},
+        claim=lambda namespace, name: known.get((namespace, name)),
+        every_claim=lambda: claims,
+        device_class=lambda name: DeviceClass(metadata=ObjectMeta(name=name)),
+        on=lambda _node: there,
+        matches=lambda *_: True,
+    )
+
+
+def look(seen: DeviceSight, given: str = "gpu:1(IDX:0)", **more: Any) -> DevicesFound:
+    """What the claim of the pod gets."""
+    of = {device: one for one in seen.every_claim() for device in one.held}
+    spots = [Spot(pod=POD, slurm_name="n1", node=NODE)]
+    return device_claims.look(spots, {"n1": given}, seen, Holders(of=of, left=lambda _claim: True, **more))
+
+
+def test_a_claim_that_is_being_written_is_waited_for() -> None:
+    """It may lose the right devices at this moment, or get some: neither is its pod bound, nor is it written."""
+    for one in (claim(1), claim(1, GPUS[0])):
+        found = look(sight(one), busy=frozenset({one.uid}))
+        assert (found.writes, found.soon) == ((), True)
+        assert "is being written" in found.message
+
+
+def test_a_claim_that_is_being_written_is_not_taken_back_besides() -> None:
+    """It has what this pod is to get."""
+    other = claim(1, GPUS[0], name="other")
+    assert [type(one) for one in look(sight(claim(1), other)).writes] == [TakeBack]
+    found = look(sight(claim(1), other), busy=frozenset({other.uid}))
+    assert (found.writes, found.soon) == ((), True)
+
+
+def test_a_claim_that_may_have_lost_its_devices_loses_them_first() -> None:
+    """Only a write tells whether it has them."""
+    one = claim(1, GPUS[0])
+    assert look(sight(one)).waiting == {}
+    assert look(sight(one), doubted=frozenset({one.uid})).writes == (TakeBack(one),)
+
+
+def test_without_an_index_devices_of_an_earlier_job_are_not_right() -> None:
+    """Slurm does not say that the job has them; where any will do they stay."""
+    one = claim(1, GPUS[0])
+    assert look(sight(one), "gpu:1").writes == (TakeBack(one),)
+    assert look(sight(one, row=CHOSEN), "gpu:1").waiting == {}
+
+
+def test_a_write_of_which_the_watch_tells_meanwhile_is_seen() -> None:
+    """Whichever is read first: the claims have the device, or the record has it."""
+    writes, store = DeviceWrites(), {"mine": claim(1)}
+    writes.begin(store["mine"], [GPUS[0]])
+    writes.over(store["mine"], 0.0)
+
+    def every_claim() -> Iterator[ResourceClaim]:
+        yield from tuple(store.values())
+        store["mine"] = claim(2, GPUS[0])
+
+    seen = dataclasses.replace(sight(), every_claim=every_claim, claim=lambda _namespace, name: store.get(name))
+    ctx = types.SimpleNamespace(device_writes=writes, clock=types.SimpleNamespace(now=lambda: 1.0))
+    assert GPUS[0] in effects.holders(cast("SchedulerContext", ctx), seen).of
