@@ -6,7 +6,7 @@ BIN    := $(VENV)/bin
 READY  := $(VENV)/ready
 
 .DEFAULT_GOAL := help
-.PHONY: help run test thorough simulate storms fuzz coverage check cluster-up cluster-down cluster-status cluster-test contract e2e nodes chaos soak oracle bench bench-hooks bench-cpu docs lock clean
+.PHONY: help run test thorough simulate storms fuzz coverage check cluster-up cluster-down cluster-status cluster-test contract e2e nodes devices chaos soak oracle bench bench-hooks bench-cpu docs lock clean
 
 # How many seeded runs `make simulate` takes, and what `make chaos`, `make bench` and the other benches are told
 # (CHAOS=--short).
@@ -130,6 +130,11 @@ nodes: MINUTES = 10
 nodes: $(READY) ## administrators of both sides work at random on 200 nodes, for MINUTES=
 	@echo "make nodes: nodes are added, cordoned, drained, renamed and deleted on both sides, and both have to agree"
 	@$(BIN)/pytest -q tests/e2e/test_node_controller.py --node-minutes $(MINUTES) --node-count 200
+
+devices: ROUNDS = 100
+devices: $(READY) ## pods and native jobs at random on the GPUs of two real nodes, ROUNDS= times (REAL_NODES=2)
+	@echo "make devices: no device is held twice, seen from inside the containers and the native jobs"
+	@$(BIN)/pytest -q tests/e2e/test_real_devices.py --device-rounds $(ROUNDS)
 
 chaos: $(READY) ## kill the daemon and the servers while pods are scheduled (CHAOS=--short)
 	@echo "make chaos: kill -9 of the daemon, of slurmctld, slurmrestd and the apiserver, on the local cluster"

@@ -16,9 +16,10 @@ __all__ = ["foreign", "kube", "open_world", "slurm", "tended", "work"]
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
-    """How long administrators work at random on nodes, and on how many."""
+    """How long administrators work at random on nodes, and on how many; how often devices are handed round."""
     parser.addoption("--node-minutes", type=float, default=0.07, help="minutes of random administrators of nodes")
     parser.addoption("--node-count", type=int, default=8, help="nodes of the random administrators")
+    parser.addoption("--device-rounds", type=int, default=5, help="rounds of pods and native jobs with GPUs")
 
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:

@@ -127,7 +127,16 @@ class Held:
 
 def held(world: World, job_id: int) -> dict[str, Held]:
     """Node -> the cpus and GPUs that Slurm gave."""
-    text = world.slurm.command("scontrol", "--oneliner", "show", "job", "--details", str(job_id))
+    return _held(world.slurm.command("scontrol", "--oneliner", "show", "job", "--details", str(job_id)))
+
+
+def held_by_all(world: World) -> dict[int, dict[str, Held]]:
+    """The same of every job that runs; of one that has ended, Slurm no longer tells it."""
+    lines = world.slurm.command("scontrol", "--oneliner", "show", "job", "--details").splitlines()
+    return {int(found[1]): _held(one) for one in lines if (found := re.match(r"JobId=(\d+) .* JobState=RUNNING ", one))}
+
+
+def _held(text: str) -> dict[str, Held]:
     found = {}
     for node, cpus, rest in re.findall(r"Nodes=(\S+) CPU_IDs=(\S+)( [^\n]*?)(?= Nodes=| MinCPUsNode|$)", text):
         gpus = re.search(r"IDX:([\d,-]+)", rest)

@@ -10,73 +10,31 @@ import pytest
 
 from slurm_bridge.model import names
 from tests import wait
-from tests.e2e import support_families, support_farm, support_groups, support_kinds, support_servers, support_world
+from tests.e2e import (
+    support_devices,
+    support_families,
+    support_farm,
+    support_groups,
+    support_kinds,
+    support_servers,
+    support_world,
+)
+from tests.e2e.support_devices import GROUP, Claims
 from tests.e2e.support_farm import Farm
 from tests.e2e.support_fixtures import OpenWorld
 from tests.e2e.support_kinds import Objects
 from tests.e2e.support_servers import Json
-from tests.e2e.support_world import FOREVER, SHORT, World
+from tests.e2e.support_world import FOREVER, SHORT
 
-GROUP = "/apis/resource.k8s.io/v1"
 #: Two machines with four GPUs each.
 GPUS = (4, 4)
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
-class Scene:
+class Scene(Claims):
     """A daemon with the hook, machines with GPUs, and a driver that publishes these."""
 
-    world: World
     farm: Farm
-    driver: str
-
-    def template(self, name: str, count: int, *conditions: str) -> None:
-        """Claims for so many GPUs that meet these conditions."""
-        selectors = [{"cel": {"expression": one}} for one in conditions]
-        exactly = {"deviceClassName": self.driver, "count": count, "selectors": selectors}
-        spec = {"spec": {"devices": {"requests": [{"name": "gpu", "exactly": exactly}]}}}
-        self._create("ResourceClaimTemplate", name, spec)
-
-    def claim(self, name: str, count: int) -> None:
-        """A claim by its name."""
-        exactly = {"deviceClassName": self.driver, "count": count}
-        self._create("ResourceClaim", name, {"devices": {"requests": [{"name": "gpu", "exactly": exactly}]}})
-
-    def _create(self, kind: str, name: str, spec: Json) -> None:
-        manifest = {"apiVersion": "resource.k8s.io/v1", "kind": kind, "metadata": {"name": name}, "spec": spec}
-        self.world.kube.create(f"{GROUP}/namespaces/{self.world.namespace}/{kind.lower()}s", manifest)
-
-    def claims(self) -> list[Json]:
-        """All of them."""
-        return self.world.kube.items(f"{GROUP}/namespaces/{self.world.namespace}/resourceclaims")
-
-    def held(self) -> list[tuple[str, str]]:
-        """All devices of claims, by pool and name."""
-        return [(one["pool"], one["device"]) for claim in self.claims() for one in results(claim)]
-
-    def of(self, pod: Json) -> list[tuple[str, str]]:
-        """The devices of one pod."""
-        uid = pod["metadata"]["uid"]
-        mine = [one for one in self.claims() if uid in {user["uid"] for user in users(one)}]
-        return [(one["pool"], one["device"]) for claim in mine for one in results(claim)]
-
-
-def results(claim: Json) -> list[Json]:
-    """The devices of a claim."""
-    found: list[Json] = claim.get("status", {}).get("allocation", {}).get("devices", {}).get("results", [])
-    return found
-
-
-def users(claim: Json) -> list[Json]:
-    """What a claim is reserved for."""
-    found: list[Json] = claim.get("status", {}).get("reservedFor", [])
-    return found
-
-
-def using(template: str = "", claim: str = "") -> dict[str, Any]:
-    """The spec of a pod with a claim."""
-    source = {"resourceClaimTemplateName": template} if template else {"resourceClaimName": claim}
-    return {"resourceClaims": [{"name": "gpus", **source}]}
 
 
 @pytest.fixture(scope="module")
@@ -127,7 +85,7 @@ def scene(kube: support_servers.Kubernetes, open_world: OpenWorld, farm: Farm, d
     ]
     with support_families.granted(kube, "device-claims"):
         world = open_world("claims", hooks=hooks, defaults={"partition": farm.partition})
-        yield Scene(world=world, farm=farm, driver=driver)
+        yield Scene(world=world, farm=farm, device_class=driver)
 
 
 def pod(scene: Scene, name: str, **spec: Any) -> Json:
@@ -140,7 +98,7 @@ def pod(scene: Scene, name: str, **spec: Any) -> Json:
 def test_pods_get_devices_that_no_other_pod_has(scene: Scene) -> None:
     """Eight pods of one GPU have all eight; a ninth starts when one of them ends, with the very device."""
     scene.template("one", 1)
-    pods = [pod(scene, f"p{number}", **using("one")) for number in range(8)]
+    pods = [pod(scene, f"p{number}", **support_devices.using("one")) for number in range(8)]
     for one in pods:
         scene.world.await_pod(one["metadata"]["name"], "a node", support_world.is_bound)
     held = scene.held()
@@ -149,7 +107,7 @@ def test_pods_get_devices_that_no_other_pod_has(scene: Scene) -> None:
         bound = scene.world.pod(one["metadata"]["name"])
         assert bound is not None
         assert [pool for pool, _ in scene.of(bound)] == [bound["spec"]["nodeName"]]
-    pod(scene, "ninth", **using("one"))
+    pod(scene, "ninth", **support_devices.using("one"))
     first = scene.of(pods[0])
     scene.world.finish(pods[:1])
     ninth = scene.world.await_pod("ninth", "a node", support_world.is_bound, 60.0)
@@ -161,9 +119,9 @@ def test_pods_get_devices_that_no_other_pod_has(scene: Scene) -> None:
 @pytest.mark.real
 def test_a_gang_gets_devices_that_meet_its_conditions(scene: Scene) -> None:
     """Four members with one large GPU each: all on the machine that has these."""
-    large = f'device.capacity["{scene.driver}"].memory.compareTo(quantity("60Gi")) > 0'
+    large = f'device.capacity["{scene.device_class}"].memory.compareTo(quantity("60Gi")) > 0'
     scene.template("large", 1, large)
-    pods = support_kinds.template(scene.world, **using("large"))
+    pods = support_kinds.template(scene.world, **support_devices.using("large"))
     Objects(scene.world).create("Job", "gang", support_kinds.job_spec(pods, 4), {names.JOB_PREFIX + "gang": "true"})
     members = support_groups.placed(scene.world, "gang", 4)
     held = scene.held()
@@ -177,9 +135,9 @@ def test_a_gang_gets_devices_that_meet_its_conditions(scene: Scene) -> None:
 def test_a_claim_by_name_serves_one_pod_after_the_other(scene: Scene) -> None:
     """The second waits without a job."""
     scene.claim("mine", 2)
-    pod(scene, "first", **using(claim="mine"))
+    pod(scene, "first", **support_devices.using(claim="mine"))
     scene.world.await_pod("first", "a node", support_world.is_bound)
-    second = pod(scene, "second", **using(claim="mine"))
+    second = pod(scene, "second", **support_devices.using(claim="mine"))
     scene.world.await_pod("second", "its reason", lambda one: "ResourceClaimInUse" in str(one["status"]))
     assert scene.world.placeholders(second["metadata"]["uid"]) == []
     scene.world.annotate("first", SHORT)
@@ -195,7 +153,7 @@ def test_a_daemon_that_is_killed_gives_no_device_twice(scene: Scene) -> None:
     scene.template("pair", 2)
     made: list[Json] = []
     for number in range(9):
-        made.append(pod(scene, f"k{number}", **using("pair")))
+        made.append(pod(scene, f"k{number}", **support_devices.using("pair")))
         if number % 3 == 1:
             scene.world.daemon.kill()
             scene.world.daemon.start()

@@ -1,0 +1,206 @@
+"""Rounds of pods, gangs and native jobs with GPUs at random; all say what they were given, and how long they had it."""
+
+import collections
+import concurrent.futures
+import contextlib
+import dataclasses
+import random
+from collections.abc import Iterator
+
+from tests import wait
+from tests.e2e import support_given, support_real, support_world
+from tests.e2e.support_devices import Claims
+from tests.e2e.support_given import Given
+from tests.e2e.support_kinds import Objects
+from tests.e2e.support_servers import Json
+
+#: GPUs of a pod -> the template of its claim.
+TEMPLATES = {1: "one", 2: "two"}
+
+#: A round asks for about twice of what there is, for seconds.
+SECONDS = 120.0
+
+_LABEL = "round"
+#: So long a killer waits for the claims to change.
+_WATCHED = 8
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class Round:
+    """What was asked for at one time: pods that end by themselves, and native jobs."""
+
+    number: int
+    pods: int
+    gangs: tuple[str, ...]
+    native: tuple[int, ...]
+
+    @property
+    def selector(self) -> str:
+        return f"{_LABEL}={self.number}"
+
+
+class Rounds:
+    """Several of them may be under way."""
+
+    def __init__(self, claims: Claims, seed: int) -> None:
+        self._claims, self._world = claims, claims.world
+        self._random = random.Random(seed)
+        self._prefix = f"r{seed}"
+        self._begun = 0
+        self._open: list[Round] = []
+        self._given: list[Given] = []
+        self._native: dict[int, Given] = {}
+        #: Name of a pod -> its job.
+        self._jobs: dict[str, int] = {}
+        #: Job -> what Slurm says that it has.
+        self._slurms: dict[int, frozenset[tuple[str, int]]] = {}
+
+    # -- what is asked for
+
+    def begin(self, *, killing: bool = False) -> None:
+        """One more; the daemon dies while it works for it, and is started again."""
+        with self._killed() if killing else contextlib.nullcontext():
+            self._open.append(self._ask())
+        if killing:
+            self._world.daemon.start()
+
+    def _ask(self) -> Round:
+        self._begun += 1
+        native = [self._submit() for _ in range(self._random.randint(1, 3))]
+        singles = [self._single(number) for number in range(self._random.randint(1, 4))]
+        gangs = [self._gang(size) for size in self._random.choice([(), (2,), (3,)])]
+        native += [self._submit() for _ in range(self._random.randint(0, 1))]
+        if self._random.random() < 0.3:
+            self._world.delete(singles.pop())
+        return Round(
+            number=self._begun,
+            pods=len(singles) + sum(size for _, size in gangs),
+            gangs=tuple(name for name, _ in gangs),
+            native=tuple(native),
+        )
+
+    def _submit(self) -> int:
+        return support_given.submit(self._world, self._random.randint(1, 3), self._seconds())
+
+    def _single(self, number: int) -> str:
+        name = f"{self._name}-s{number}"
+        template = self._random.choice(list(TEMPLATES.values()))
+        manifest = support_given.pod(self._claims, name, template, self._seconds())
+        manifest["metadata"]["labels"] = self._labels
+        self._world.create(manifest)
+        return name
+
+    def _gang(self, size: int) -> tuple[str, int]:
+        name, marks = f"{self._name}-g", support_real.marks(gang="true")
+        spec = support_given.spec(TEMPLATES[1], self._seconds())
+        manifest = support_world.job(name, self._world.daemon.scheduler, size, annotations=marks, **spec)
+        manifest["metadata"]["annotations"] = marks
+        manifest["spec"]["template"]["metadata"]["labels"] = self._labels
+        self._world.create_job(manifest)
+        return name, size
+
+    @property
+    def _name(self) -> str:
+        return f"{self._prefix}-{self._begun}"
+
+    @property
+    def _labels(self) -> dict[str, str]:
+        return {_LABEL: str(self._begun)}
+
+    def _seconds(self) -> str:
+        return f"{self._random.uniform(0.1, 3):.1f}"
+
+    @contextlib.contextmanager
+    def _killed(self) -> Iterator[None]:
+        """The daemon, at one of the events of the claims that are made meanwhile."""
+        wanted = self._random.randint(1, 15)
+        with concurrent.futures.ThreadPoolExecutor(1) as thread:
+            dead = thread.submit(self._kill_at, wanted)
+            yield
+            dead.result()
+
+    def _kill_at(self, event: int) -> None:
+        with contextlib.suppress(TimeoutError):
+            for number, _ in enumerate(self._world.kube.watch(self._claims.path, _WATCHED), start=1):
+                if number == event:
+                    break
+        self._world.daemon.kill()
+
+    # -- what came of it
+
+    def settle(self, but: int = 0) -> None:
+        """Until all have ended but the latest; what they said is kept, and they are deleted."""
+        while len(self._open) > but:
+            oldest = self._open[0]
+            try:
+                wait.until(lambda one=oldest: self._is_over(one), f"end of round {oldest}", SECONDS, every=0.3)
+            except AssertionError as error:
+                lines = [str(error), *map(support_world.told, self._world.pods()), self._world.daemon.last_words(15)]
+                raise AssertionError("\n".join(lines)) from error
+            self._keep(oldest)
+            self._open.pop(0)
+
+    def _is_over(self, one: Round) -> bool:
+        self._look()
+        pods = self._pods(one)
+        states = self._world.slurm.all_shown()
+        ended = len(pods) == one.pods and all(map(support_world.is_over, pods))
+        return ended and all(states.get(job, {}).get("JobState") not in {"PENDING", "RUNNING"} for job in one.native)
+
+    def _look(self) -> None:
+        """What Slurm says of all jobs, and that the claims agree with themselves."""
+        held = support_real.held_by_all(self._world)
+        self._slurms.update({job: support_given.flat(one) for job, one in held.items()})
+        devices = collections.Counter(self._claims.held())
+        assert set(devices.values()) <= {1}, devices
+
+    def _keep(self, one: Round) -> None:
+        pods = self._pods(one)
+        failed = [support_world.told(pod) for pod in pods if not support_world.has_succeeded(pod)]
+        assert failed == [], failed
+        self._jobs.update({pod["metadata"]["name"]: support_world.job_id(pod) for pod in pods})
+        said = support_given.by_pods(self._world, one.selector)
+        silent = {pod["metadata"]["name"] for pod in pods} - {given.name for given in said}
+        assert silent == set(), silent
+        self._given += said
+        native = support_given.by_native(self._world)
+        self._native.update({job: native[job] for job in one.native})
+        for name in one.gangs:
+            Objects(self._world).delete("Job", name)
+        for pod in pods:
+            self._world.delete(pod["metadata"]["name"])
+
+    def _pods(self, one: Round) -> list[Json]:
+        """Without those that were deleted."""
+        chosen = self._world.kube.items(f"{self._world.path}?labelSelector={_LABEL}%3D{one.number}")
+        return [pod for pod in chosen if "deletionTimestamp" not in pod["metadata"]]
+
+    def judge(self) -> None:
+        """No device was two processes' at a time, and each had what Slurm says of its job, wherever that was seen."""
+        twice = support_given.twice([*self._given, *self._native.values()])
+        assert twice == [], twice
+        found: dict[int, list[Given]] = collections.defaultdict(list)
+        for given in self._given:
+            if given.name in self._jobs:
+                found[self._jobs[given.name]].append(given)
+        found.update({job: [given] for job, given in self._native.items()})
+        seen = found.keys() & self._slurms.keys()
+        assert 2 * len(seen) > len(found), f"only {len(seen)} of {len(found)} jobs were seen in Slurm"
+        others = [
+            (found[job], self._slurms[job]) for job in seen if support_given.union(found[job]) != self._slurms[job]
+        ]
+        assert others == [], others
+
+    def cancel(self) -> None:
+        """What native jobs are left when a round failed."""
+        self._world.slurm.cancel(*(job for one in self._open for job in one.native))
+
+
+def await_nothing(claims: Claims) -> None:
+    """Until no device, no claim, no job and no pod is left, and Slurm has all GPUs back."""
+    world = claims.world
+    wait.until(lambda: not world.pods(), "end of all pods", support_real.SECONDS, every=0.3)
+    world.await_nothing_in_slurm()
+    wait.until(lambda: not claims.claims(), "end of all claims", support_real.SECONDS, every=0.3)
+    for node in ("real1", "real2"):
+        wait.until(lambda one=node: support_real.allocated(world, one) == 0, f"nothing on {node}", SECONDS)

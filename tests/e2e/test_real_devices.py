@@ -1,0 +1,102 @@
+"""GPUs of nodes that pods and native jobs share: a container is given what Slurm allocated, and no other has it.
+
+`make devices` hands them round a hundred times, while the daemon is killed twenty times.
+"""
+
+import secrets
+from collections.abc import Iterator, Mapping
+
+import pytest
+
+from tests import wait
+from tests.e2e import support_families, support_given, support_real, support_rounds, support_servers, support_world
+from tests.e2e.support_devices import Claims
+from tests.e2e.support_fixtures import OpenWorld
+from tests.e2e.support_rounds import Rounds
+
+pytestmark = pytest.mark.real
+
+#: The rights of the first to lead end soon after it is killed.
+LEASE = {"lease_seconds": 3, "renew_seconds": 2, "retry_seconds": 0.5}
+
+
+@pytest.fixture(scope="module")
+def claims(cluster: Mapping[str, str], kube: support_servers.Kubernetes, open_world: OpenWorld) -> Iterator[Claims]:
+    """A daemon with the hook on the real nodes, whose driver and Slurm number the GPUs alike."""
+    support_real.require(cluster)
+    row = {"device_class": support_given.DEVICE_CLASS, "gres": "gpu", "index": "index"}
+    hooks = [{"name": "policy"}, {"name": "eligibility"}, {"name": "device-claims", "options": {"classes": [row]}}]
+    with support_families.granted(kube, "device-claims"):
+        partition = {"partition": support_real.PARTITION}
+        world = open_world("devices", hooks=hooks, defaults=partition, leader_election=LEASE)
+        made = Claims(world=world, device_class=support_given.DEVICE_CLASS)
+        for count, name in support_rounds.TEMPLATES.items():
+            made.template(name, count)
+        yield made
+        support_given.forget(world)
+
+
+@pytest.fixture
+def rounds(claims: Claims) -> Iterator[Rounds]:
+    """Of random pods and native jobs; the names of the pods have the seed."""
+    made = Rounds(claims, seed=secrets.randbelow(10**6))
+    yield made
+    made.cancel()
+
+
+def test_pods_are_given_what_a_native_job_leaves(claims: Claims) -> None:
+    """It holds 0 and 2; two pods have 1 and 3, as Slurm says, and the next pod gets what the native job had."""
+    world = claims.world
+    native = _with_a_gap(claims)
+    for name in ("left", "right"):
+        world.create(support_given.pod(claims, name, support_rounds.TEMPLATES[1], node="real1"))
+    pods = [world.await_pod(name, "a process", support_real.runs, support_real.SECONDS) for name in ("left", "right")]
+    told = [support_given.by_pod(world, one["metadata"]["name"]) for one in pods]
+    assert [one.gpus for one in told] == [support_given.slurms(world, support_world.job_id(one)) for one in pods]
+    assert sorted(map(len, (one.gpus for one in told))) == [1, 1]
+    assert support_given.union(told) == {("real1", 1), ("real1", 3)}
+    (late,) = world.create(support_given.pod(claims, "late", support_rounds.TEMPLATES[2], node="real1"))
+    world.await_placeholder(late["metadata"]["uid"])
+    world.slurm.cancel(native)
+    world.await_pod("late", "a process", support_real.runs, support_real.SECONDS)
+    assert support_given.by_pod(world, "late").gpus == {("real1", 0), ("real1", 2)}
+    for name in ("left", "right", "late"):
+        world.delete(name)
+    support_rounds.await_nothing(claims)
+
+
+def _with_a_gap(claims: Claims) -> int:
+    """A native job that has the first and the third GPU of real1, by its own words and Slurm's."""
+    world = claims.world
+    first, second = (support_given.submit(world, 1, "infinity", "--nodelist=real1") for _ in range(2))
+    support_real.await_state(world, second, "RUNNING")
+    world.slurm.cancel(first)
+    support_real.await_state(world, first, "CANCELLED")
+    native = support_given.submit(world, 2, "infinity", "--nodelist=real1")
+    wait.until(lambda: native in support_given.by_native(world), "the native job's words", support_real.SECONDS)
+    world.slurm.cancel(second)
+    told = support_given.by_native(world)[native].gpus
+    assert told == support_given.slurms(world, native) == {("real1", 0), ("real1", 2)}
+    return native
+
+
+def test_no_device_is_given_twice(claims: Claims, rounds: Rounds, request: pytest.FixtureRequest) -> None:
+    """Random native jobs, pods and gangs ask for more than there is, round after round."""
+    for _ in range(request.config.getoption("--device-rounds")):
+        rounds.begin()
+        rounds.settle(but=2)
+    rounds.settle()
+    rounds.judge()
+    support_rounds.await_nothing(claims)
+
+
+def test_a_daemon_that_is_killed_gives_no_device_twice(
+    claims: Claims, rounds: Rounds, request: pytest.FixtureRequest
+) -> None:
+    """At random moments of its claims' lives; no claim is leaked, and every pod has run with Slurm's devices."""
+    for _ in range(max(2, request.config.getoption("--device-rounds") // 5)):
+        rounds.begin(killing=True)
+        rounds.settle(but=2)
+    rounds.settle()
+    rounds.judge()
+    support_rounds.await_nothing(claims)
