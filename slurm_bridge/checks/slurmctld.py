@@ -61,10 +61,11 @@ def unmixed_partitions(facts: CheckFacts, _: Expectations) -> Iterator[Remark]:
 def partitions_exist(facts: CheckFacts, wanted: Expectations) -> Iterator[Remark]:
     """Pods that name no partition go to the configured one."""
     there = {partition.name: partition for partition in facts.partitions}
+    kubelets = facts.by_slurm_name.keys() | {node.name for node in facts.external}
     for name in wanted.partitions:
         if name not in there:
             yield failure(f"defaults.partition: Slurm has no {name}; there are {', '.join(sorted(there))}")
-        elif there[name] not in facts.our_partitions:
+        elif kubelets.isdisjoint(there[name].nodes):
             yield failure(f"defaults.partition: {name} holds no node that a kubelet runs")
         else:
             yield ok(f"{name} is there")

@@ -300,6 +300,15 @@ def test_before_external_nodes_are_told_names_decide() -> None:
     assert [node_.name for node_ in facts.external] == ["a"]
 
 
+def test_the_default_partition_may_hold_nodes_with_a_kubelet_and_a_slurmd() -> None:
+    """They are no external nodes, and pods run there, also beside external nodes elsewhere."""
+    both = machine("c", states=frozenset({"IDLE"}))
+    facts = but(
+        nodes=(*GOOD.nodes, node("c")), slurm_nodes=(*GOOD.slurm_nodes, both), partitions=(partition("p", "c"),)
+    )
+    assert [finding.level for finding in of("partitions-exist", facts, WANTED)] == [Level.OK]
+
+
 def test_no_default_partition_and_no_job_ids_are_choices() -> None:
     """Worth a line, not a remedy's urgency."""
     wanted = Expectations(cluster_id="one")
