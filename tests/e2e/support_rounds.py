@@ -4,12 +4,13 @@ import collections
 import concurrent.futures
 import contextlib
 import dataclasses
+import itertools
 import random
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 
 from tests import wait
 from tests.e2e import support_given, support_real, support_world
-from tests.e2e.support_devices import Claims
+from tests.e2e.support_devices import Claims, results, users
 from tests.e2e.support_given import Given
 from tests.e2e.support_kinds import Objects
 from tests.e2e.support_servers import Json
@@ -21,8 +22,22 @@ TEMPLATES = {1: "one", 2: "two"}
 SECONDS = 120.0
 
 _LABEL = "round"
-#: So long a killer waits for the claims to change.
+#: So long a killer waits for its moment.
 _WATCHED = 8
+
+
+def _is_protected(claim: Json) -> bool:
+    """The first of the two writes of the daemon."""
+    return bool(claim["metadata"].get("finalizers")) and not results(claim)
+
+
+def _is_allocated(claim: Json) -> bool:
+    """The second; its pod is bound next."""
+    return bool(results(claim) and users(claim))
+
+
+#: Either, or whatever happens.
+_MOMENTS = (_is_protected, _is_allocated, bool)
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -50,6 +65,8 @@ class Rounds:
         self._open: list[Round] = []
         self._given: list[Given] = []
         self._native: dict[int, Given] = {}
+        #: How many pods had devices and no node when the daemon was killed.
+        self.unbound = 0
         #: Name of a pod -> its job.
         self._jobs: dict[str, int] = {}
         #: Job -> what Slurm says that it has.
@@ -112,19 +129,24 @@ class Rounds:
 
     @contextlib.contextmanager
     def _killed(self) -> Iterator[None]:
-        """The daemon, at one of the events of the claims that are made meanwhile."""
-        wanted = self._random.randint(1, 15)
+        """The daemon, at one moment in the lives of the claims that are made meanwhile."""
+        moment, number = self._random.choice(_MOMENTS), self._random.randint(1, 4)
         with concurrent.futures.ThreadPoolExecutor(1) as thread:
-            dead = thread.submit(self._kill_at, wanted)
+            dead = thread.submit(self._kill_at, moment, number)
             yield
             dead.result()
 
-    def _kill_at(self, event: int) -> None:
+    def _kill_at(self, moment: Callable[[Json], bool], number: int) -> None:
         with contextlib.suppress(TimeoutError):
-            for number, _ in enumerate(self._world.kube.watch(self._claims.path, _WATCHED), start=1):
-                if number == event:
-                    break
+            events = self._world.kube.watch(self._claims.path, _WATCHED)
+            for _ in itertools.islice((one for one in events if moment(one["object"])), number):
+                pass
         self._world.daemon.kill()
+        self.unbound += len(self._allocated_before_binding())
+
+    def _allocated_before_binding(self) -> set[str]:
+        having = {user["uid"] for one in self._claims.claims() if results(one) for user in users(one)}
+        return having - {pod["metadata"]["uid"] for pod in self._world.pods() if support_world.is_bound(pod)}
 
     # -- what came of it
 
@@ -159,7 +181,8 @@ class Rounds:
         failed = [support_world.told(pod) for pod in pods if not support_world.has_succeeded(pod)]
         assert failed == [], failed
         self._jobs.update({pod["metadata"]["name"]: support_world.job_id(pod) for pod in pods})
-        said = support_given.by_pods(self._world, one.selector)
+        # A pod that was deleted may be on its way out, and never says when it ends.
+        said = [given for given in support_given.by_pods(self._world, one.selector) if given.name in self._jobs]
         silent = {pod["metadata"]["name"] for pod in pods} - {given.name for given in said}
         assert silent == set(), silent
         self._given += said
@@ -181,8 +204,7 @@ class Rounds:
         assert twice == [], twice
         found: dict[int, list[Given]] = collections.defaultdict(list)
         for given in self._given:
-            if given.name in self._jobs:
-                found[self._jobs[given.name]].append(given)
+            found[self._jobs[given.name]].append(given)
         found.update({job: [given] for job, given in self._native.items()})
         seen = found.keys() & self._slurms.keys()
         assert 2 * len(seen) > len(found), f"only {len(seen)} of {len(found)} jobs were seen in Slurm"
