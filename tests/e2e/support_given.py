@@ -66,7 +66,8 @@ def spec(template: str, seconds: str) -> dict[str, Any]:
 def submit(world: World, gpus: int, seconds: str = "infinity", *options: str) -> int:
     """A native job."""
     told = _telling('"$SLURM_JOB_ID" "$SLURMD_NODENAME" "$CUDA_VISIBLE_DEVICES"', seconds)
-    return support_real.submit(world, told, f"--gres=gpu:{gpus}", f"--output=/tmp/{world.namespace}-%j", *options)
+    mine = (f"--job-name={world.namespace}", f"--output=/tmp/{world.namespace}-%j")
+    return support_real.submit(world, told, f"--gres=gpu:{gpus}", *mine, *options)
 
 
 def _telling(words: str, seconds: str) -> str:
@@ -103,7 +104,8 @@ def by_native(world: World) -> dict[int, Given]:
 
 
 def forget(world: World) -> None:
-    """The files of native jobs."""
+    """The native jobs of the world, and their files."""
+    world.slurm.command("scancel", f"--name={world.namespace}")
     config = Config.resolve(os.environ)
     for node in ("real1", "real2"):
         slurm.execute(config, f"slurmd-{node}", "sh", "-c", f"rm -f /tmp/{world.namespace}-*")

@@ -23,7 +23,7 @@ SECONDS = 120.0
 
 _LABEL = "round"
 #: So long a killer waits for its moment.
-_WATCHED = 8
+_WATCHED = 5
 
 
 def _is_protected(claim: Json) -> bool:
@@ -212,10 +212,6 @@ class Rounds:
             (found[job], self._slurms[job]) for job in seen if support_given.union(found[job]) != self._slurms[job]
         ]
         assert others == [], others
-
-    def cancel(self) -> None:
-        """What native jobs are left when a round failed."""
-        self._world.slurm.cancel(*(job for one in self._open for job in one.native))
 
 
 def await_nothing(claims: Claims) -> None:
