@@ -134,6 +134,8 @@ class Rounds:
         with concurrent.futures.ThreadPoolExecutor(1) as thread:
             dead = thread.submit(self._kill_at, moment, number)
             yield
+            while not dead.done():
+                self._look()
             dead.result()
 
     def _kill_at(self, moment: Callable[[Json], bool], number: int) -> None:
@@ -170,7 +172,7 @@ class Rounds:
         return ended and all(states.get(job, {}).get("JobState") not in {"PENDING", "RUNNING"} for job in one.native)
 
     def _look(self) -> None:
-        """What Slurm says of all jobs, and that the claims agree with themselves."""
+        """What Slurm says of the jobs that run, which it forgets when they end; and no device is in two claims."""
         held = support_real.held_by_all(self._world)
         self._slurms.update({job: support_given.flat(one) for job, one in held.items()})
         devices = collections.Counter(self._claims.held())
