@@ -16,6 +16,7 @@ from slurm_bridge.families.device_claims.published import PublishedDevices
 from slurm_bridge.families.device_claims.selectors import Selectors, TooMuch
 from slurm_bridge.hooks.base import GO, Admit, Ask, Denied, Nodes, Session
 from slurm_bridge.hooks.needs import Need, View
+from slurm_bridge.hooks.services import HookServices
 from slurm_bridge.model import texts
 from slurm_bridge.model.devices import Device, DeviceClass, ResourceClaim
 from slurm_bridge.model.features import Feature
@@ -45,12 +46,13 @@ class DeviceClaims:
     """`admit` refuses what Slurm cannot be asked for, `filter` denies nodes that lack the devices."""
 
     Options: ClassVar = opts.DeviceClaimsOptions
+    services = True
     needs = frozenset({Need.RESOURCECLAIMS, Need.RESOURCESLICES, Need.DEVICECLASSES})
     honours = frozenset({Feature.RESOURCE_CLAIMS})
 
-    def __init__(self, options: opts.DeviceClaimsOptions) -> None:
+    def __init__(self, options: opts.DeviceClaimsOptions, services: HookServices) -> None:
         self._rows = options.rows
-        self._selectors = Selectors()
+        self._selectors = Selectors(services.clock.now)
         self._denied: VersionCache[tuple[tuple[Wish, ...], Nodes], Denied] = VersionCache(MOST_ANSWERS)
         self._judged = JudgedWishes()
         self._published = PublishedDevices()

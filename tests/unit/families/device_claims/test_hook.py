@@ -13,11 +13,13 @@ from slurm_bridge.families.device_claims.hook import DeviceClaims
 from slurm_bridge.families.device_claims.judged import MOST_WISHES, JudgedWishes
 from slurm_bridge.hooks.base import GO, Ask, Denied, Session
 from slurm_bridge.hooks.needs import Need
+from slurm_bridge.hooks.services import HookServices
 from slurm_bridge.model.devices import DeviceClass, ResourceClaim, ResourceSlice
 from slurm_bridge.model.job import Gres
 from slurm_bridge.model.meta import Object
 from slurm_bridge.model.pod import Pod, PodSpec
 from slurm_bridge.model.verdict import Wait
+from slurm_bridge.runtime.clock import VirtualClock
 from slurm_bridge.translate.device_claims import AskedDevices, DeviceRow
 from tests.unit.hooks.builders import pod, request, workload
 
@@ -92,11 +94,25 @@ def cluster() -> Cluster:
     return Cluster()
 
 
+class BusyClock(VirtualClock):
+    """Whatever happens between two looks at it takes a hundredth of a second."""
+
+    def now(self) -> float:
+        """Later each time."""
+        self.advance(0.01)
+        return super().now()
+
+
 @pytest.fixture
 def claims() -> DeviceClaims:
+    """The hook with one class, on a machine where nothing takes time."""
+    return hook_at(VirtualClock())
+
+
+def hook_at(clock: VirtualClock) -> DeviceClaims:
     """The hook with one class."""
     row = {"device_class": GPU, "gres": "gpu", "index": "index"}
-    return DeviceClaims(DeviceClaims.Options.model_validate({"classes": [row]}))
+    return DeviceClaims(DeviceClaims.Options.model_validate({"classes": [row]}), HookServices(clock=clock))
 
 
 @pytest.mark.security("fairness")
@@ -143,10 +159,10 @@ def test_conditions_are_compiled_bit_by_bit(
 
 
 @pytest.mark.security("fairness")
-def test_the_scheduler_waits_likewise(cluster: Cluster, claims: DeviceClaims) -> None:
+def test_the_scheduler_waits_likewise(cluster: Cluster) -> None:
     """Once Slurm has allocated, conditions that are not known cost no more time than there is for all."""
     cluster.claiming()
-    sight = claims.devices(cluster.views)
+    sight = hook_at(BusyClock()).devices(cluster.views)
     (one,) = sight.on("n1")
     with pytest.raises(errors.TryLater) as stopped:
         all(sight.matches(f"{INDEX} < {number}", GPU, one.device) for number in range(10, 10_000))
