@@ -183,7 +183,7 @@ def test_a_time_limit_ends_the_process(world: World) -> None:
 def healed() -> Iterator[None]:
     """Whatever was killed is started again."""
     yield
-    for name in ("real1-machine", "real1-containerd", "real1-kubelet", "slurmd-real1"):
+    for name in ("real1-machine", "real1-containerd", "real1-kubelet", "real1-dra", "slurmd-real1"):
         support_real.heal(name)
 
 
@@ -249,7 +249,7 @@ def test_a_node_is_rebooted(world: World) -> None:
     made = support_real.running(world, "rebooted", node="real1")
     support_servers.part("slurmd-real1", "kill")
     support_servers.part("real1-machine", "kill", "start")
-    for name in ("real1-containerd", "real1-kubelet", "slurmd-real1"):
+    for name in ("real1-containerd", "real1-kubelet", "real1-dra", "slurmd-real1"):
         support_servers.part(name, "start")
     assert support_real.ended(world, "rebooted")["exitCode"] != 0
     support_real.await_free(world, made["metadata"]["uid"])
