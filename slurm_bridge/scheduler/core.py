@@ -349,10 +349,9 @@ class Core:
     def _nodes_step(self) -> None:
         """Nodes have changed and settled: every workload without a node is looked at; of volumes, those with claims."""
         settled = self.context.clock.now() - NODES_SETTLE
-        nodes, storage, devices = (
-            since is not None and since <= settled
-            for since in (self._nodes_changed, self._volumes_changed, self._claims_changed)
-        )
+        nodes = self._nodes_changed is not None and self._nodes_changed <= settled
+        storage = self._volumes_changed is not None and self._volumes_changed <= settled
+        devices = self._claims_changed is not None and self._claims_changed <= settled
         if not (nodes or storage or devices):
             return
         self._nodes_changed = None if nodes else self._nodes_changed

@@ -94,14 +94,14 @@ def _device_claims(pod: Pod, _workload: Workload) -> Iterator[FeatureDemand]:
 
 
 def _devices(pod: Pod, _workload: Workload) -> Iterator[FeatureDemand]:
-    feature, called = Feature.CLASS_RESOURCES, subject(pod)
+    feature = Feature.CLASS_RESOURCES
     for where, containers in (("containers", pod.spec.containers), ("initContainers", pod.spec.init_containers)):
         for number, container in enumerate(containers):
             for name in (*container.resources.limits, *container.resources.requests):
                 if "/" in name and (name.startswith(DEVICE_CLASS) or _NATIVE not in name):
                     field = f"spec.{where}[{number}].resources ({_word(name)})"
                     behind = "" if name.startswith(DEVICE_CLASS) else name
-                    yield FeatureDemand(feature=feature, subject=called, field=field, resource=behind)
+                    yield FeatureDemand(feature=feature, subject=subject(pod), field=field, resource=behind)
 
 
 #: A further feature that only some hooks honour is one more row here, and one more member of `model.features.Feature`.

@@ -135,15 +135,11 @@ def _alike(pods: Sequence[Pod], devices: Mapping[str, tuple[Gres, ...]]) -> Iter
             _where(pod),
             anti,
             labels,
-            _claimed(pod, devices),
+            # Also which condition those with claims have, by what the pods name.
+            (devices.get(pod.uid), spec.resource_claims) if spec.resource_claims else None,
         )
         ranks.setdefault(_encode(read), []).append(rank)
     return ranks.values()
-
-
-def _claimed(pod: Pod, devices: Mapping[str, tuple[Gres, ...]]) -> object:
-    """What distinguishes pods with claims; also which condition these have, by what the pods name."""
-    return (devices.get(pod.uid), pod.spec.resource_claims) if pod.spec.resource_claims else None
 
 
 def _measure(pod: Pod, *, limits: bool) -> tuple[Amounts, Amounts, str]:
