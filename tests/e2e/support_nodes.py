@@ -7,6 +7,7 @@ import random
 import secrets
 import time
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from typing import Any
 
 import yaml
 
@@ -25,7 +26,7 @@ PROMPTLY = 30.0
 _PERIOD = 0.3
 
 
-def manifest(name: str, *, cpus: int = 4, gpus: int = 0, registered: bool = True) -> Json:
+def manifest(name: str, *, cpus: int = 4, gpus: int = 0, registered: bool = True, partition: str = PARTITION) -> Json:
     """What a kubelet registers, with the marks that an administrator gives it."""
     now = dt.datetime.now(dt.UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
     amounts = {"cpu": str(cpus), "memory": "8000Mi", "pods": "110"} | ({"nvidia.com/gpu": str(gpus)} if gpus else {})
@@ -36,7 +37,7 @@ def manifest(name: str, *, cpus: int = 4, gpus: int = 0, registered: bool = True
         "metadata": {
             "name": name,
             "labels": {"kubernetes.io/hostname": name} | ({names.LABEL_EXTERNAL_NODE: "true"} if registered else {}),
-            "annotations": {names.ANNOTATION_EXTERNAL_PARTITIONS: PARTITION},
+            "annotations": {names.ANNOTATION_EXTERNAL_PARTITIONS: partition},
         },
         "status": {
             "capacity": amounts,
@@ -60,7 +61,7 @@ class Machines:
 
     # -- Kubernetes
 
-    def add(self, *numbers: int, **fields: int) -> None:
+    def add(self, *numbers: int, **fields: Any) -> None:
         support_servers.each(numbers, lambda one: self.kube.create(NODES, manifest(self.name(one), **fields)))
 
     def change(self, number: int, **changes: object) -> None:

@@ -35,8 +35,9 @@ def machines(kube: support_servers.Kubernetes, slurm: support_servers.Slurm) -> 
 def world(open_world: OpenWorld, machines: Machines) -> World:
     """A daemon with the node controller, in a cluster where it has its rights."""
     assert machines.word
-    nodes = {"enabled": True, "poll_seconds": 1.0, "reserved_memory": "1000Mi", "device_gres": {DRIVER: "gpu"}}
-    return open_world("nodes", nodes=nodes)
+    devices, labels = {DRIVER: "gpu"}, ["pool"]
+    nodes = {"enabled": True, "poll_seconds": 1.0, "reserved_memory": "1000Mi", "device_gres": devices}
+    return open_world("nodes", nodes={**nodes, "feature_labels": labels})
 
 
 def prefix(world: World) -> str:
@@ -59,9 +60,97 @@ def test_t45_labelled_nodes_are_in_slurm_and_run_pods(world: World, machines: Ma
     world.await_pod("on-new", "a new node", support_world.is_bound)
 
 
-def pending(machines: Machines) -> list[str]:
-    """Nodes whose record is not written yet."""
-    return [name for name, node in machines.mine().items() if not node["comment"].startswith("slurm-bridge/1")]
+def pending(machines: Machines, *others: str) -> list[str]:
+    """Nodes whose record is not written yet, but for those of others."""
+    found = machines.mine().items()
+    return [name for name, node in found if name not in others and not node["comment"].startswith("slurm-bridge/1")]
+
+
+def test_t46_other_resources_are_added_once(world: World, machines: Machines) -> None:
+    """The node is drained, deleted when it is idle, and added as it is now; its neighbours stay as they are."""
+    pod = world.pod("on-new")
+    assert pod is not None
+    idle = next(number for number in (1, 2, 3) if machines.name(number) != pod["spec"]["nodeName"])
+    name, before = machines.name(idle), dict(machines.mine())
+    machines.resize(idle, cpus=8)
+    # Other resources have to last for `settle_seconds` first.
+    machines.until(lambda: cpus(machines, name) == 8 and not pending(machines), "the node as it is now", 90.0)
+    others = before.keys() - {name}
+    assert {one: machines.mine()[one]["comment"] for one in others} == {one: before[one]["comment"] for one in others}
+    machines.add(7)
+    machines.until(lambda: machines.name(7) in machines.mine() and not pending(machines), "a node that came later")
+    assert drains(world) == 1
+    machines.delete(7)
+    machines.until(lambda: machines.name(7) not in machines.mine(), "the end of the later node")
+
+
+def drains(world: World) -> int:
+    """Orders of the daemon to drain nodes."""
+    return world.daemon.log.read_text().count(" drain of ")
+
+
+def cpus(machines: Machines, name: str) -> int | None:
+    """None while it is not there."""
+    node = machines.mine().get(name)
+    return None if node is None else int(node["cpus"])
+
+
+def test_t47_a_node_that_an_administrator_added_is_never_deleted(world: World, machines: Machines) -> None:
+    """Also when a Kubernetes node of its name is registered, and goes."""
+    name = machines.name(8)
+    machines.slurm.command("scontrol", "create", f"NodeName={name}", "CPUs=2", "RealMemory=1000", "State=EXTERNAL")
+    before = machines.mine()[name]["comment"]
+    machines.add(8)
+    machines.until(lambda: told(machines, name) == {"NotRegistered"}, "the word on the node")
+    machines.delete(8)
+    machines.add(9)
+    machines.until(lambda: machines.name(9) in machines.mine() and not pending(machines, name), "a later node")
+    assert (cpus(machines, name), machines.mine()[name]["comment"]) == (2, before)
+    assert machines.drained(name) is None
+    machines.slurm.command("scontrol", "delete", f"NodeName={name}")
+    machines.delete(9)
+    machines.until(lambda: machines.name(9) not in machines.mine(), "the end of the later node")
+    assert world.daemon.alive
+
+
+def told(machines: Machines, name: str) -> set[str]:
+    """Reasons of the events about a node."""
+    path = f"/api/v1/namespaces/default/events?fieldSelector=involvedObject.kind%3DNode,involvedObject.name%3D{name}"
+    return {one["reason"] for one in machines.kube.items(path)}
+
+
+def test_t49_features_change_in_place(world: World, machines: Machines) -> None:
+    """An administrator's feature stays, and nothing is drained or added again."""
+    name, before = machines.name(1), drains(world)
+    own = ",".join(machines.mine()[name]["features"])
+    machines.slurm.command("scontrol", "update", f"NodeName={name}", f"AvailableFeatures={own},by-hand")
+    machines.label(1, "pool", "fast")
+    machines.until(lambda: {"fast", "by-hand"} <= set(machines.mine()[name]["features"]), "the feature")
+    machines.label(1, "pool", None)
+    machines.until(lambda: "fast" not in machines.mine()[name]["features"], "the end of the feature")
+    assert "by-hand" in machines.mine()[name]["features"]
+    assert drains(world) == before
+
+
+def test_t50_a_wrong_partition_is_an_event_and_a_right_one_is_joined(world: World, machines: Machines) -> None:
+    """The node is in Slurm as soon as its annotation is right."""
+    name, key = machines.name(10), names.ANNOTATION_EXTERNAL_PARTITIONS
+    machines.add(10, partition="nowhere")
+    machines.until(lambda: "NotRegistered" in told(machines, name), "the word on the node")
+    assert name not in machines.mine()
+    machines.change(10, metadata={"annotations": {key: support_nodes.PARTITION}})
+    machines.until(lambda: name in machines.mine() and not pending(machines), "the node in Slurm")
+    assert machines.mine()[name]["partitions"] == [support_nodes.PARTITION]
+    machines.delete(10)
+    machines.until(lambda: name not in machines.mine(), "the end of the node")
+    assert world.daemon.alive
+
+
+def test_t53_no_node_is_tainted_unless_it_is_configured(machines: Machines) -> None:
+    """Neither nodes of this bridge nor others."""
+    taints = [one for node in machines.kube.items(support_nodes.NODES) for one in node["spec"].get("taints", ())]
+    assert not [one for one in taints if "slinky" in one["key"] or "slurm" in one["key"]]
+    assert machines.of_kubernetes()
 
 
 def test_devices_of_a_driver_are_gpus_in_slurm(world: World, machines: Machines) -> None:

@@ -279,6 +279,18 @@ def test_t61_the_node_is_cleared_and_resizes_are_refused(site: Site) -> None:
     site.kube.delete(f"{site.pods(site.team)}/theirs?gracePeriodSeconds=0")
 
 
+def test_t63_a_changed_configuration_takes_effect(site: Site) -> None:
+    """A namespace is managed no more, and again, without a restart."""
+    pid = site.webhook.pid
+    try:
+        site.webhook.configure({**site.webhook.settings, "managed_namespaces": []})
+        wait.until(lambda: _named(site) == "left alone", "the new configuration")
+    finally:
+        site.webhook.configure({**site.webhook.settings, "managed_namespaces": [site.managed]})
+    wait.until(lambda: _named(site) == "patched", "the former configuration")
+    assert site.webhook.pid == pid
+
+
 @pytest.mark.security("neighbours")
 def test_t62_a_dead_webhook_stops_no_pod_of_others(site: Site) -> None:
     """When the webhook is killed, pods of other schedulers and namespaces that are not managed go on as before."""
