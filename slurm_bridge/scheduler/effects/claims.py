@@ -15,8 +15,8 @@ from slurm_bridge.model.pod import Pod
 from slurm_bridge.scheduler.context import SchedulerContext
 from slurm_bridge.scheduler.placement import claims
 from slurm_bridge.scheduler.placement.checks import Spot
-from slurm_bridge.scheduler.placement.claims import ClaimChooser, ClaimsFound, ClaimsPending, KeepVolume, Write
-from slurm_bridge.scheduler.placement.misfit import Misfit
+from slurm_bridge.scheduler.placement.claims import ClaimChooser, ClaimsFound, KeepVolume, Write
+from slurm_bridge.scheduler.placement.misfit import ClaimsPending, Misfit
 
 #: The kinds that are patched here; the access rules of the deployment are compared with it.
 WRITTEN: Final = (kinds.PERSISTENTVOLUMECLAIMS, kinds.PERSISTENTVOLUMES)
@@ -99,11 +99,12 @@ def _wait(ctx: SchedulerContext, found: ClaimsFound) -> Misfit | ClaimsPending:
 
 
 def _pending(ctx: SchedulerContext, found: ClaimsFound, message: str, after: float | None) -> ClaimsPending:
-    return ClaimsPending(
-        reason=claims.WAITS,
+    return ClaimsPending.at(
+        found.waiting.values(),
+        waits=claims.WAITS,
+        failed=claims.FAILED,
         message=message,
         retry_after=after,
-        nodes=tuple(sorted(set(found.waiting.values()))),
         patience=ctx.limits.volume_seconds,
     )
 

@@ -30,12 +30,11 @@ from slurm_bridge.scheduler.placement.checks import Spot
 from slurm_bridge.scheduler.placement.device_claims import (
     Allocate,
     DevicesFound,
-    DevicesPending,
     Holders,
     TakeBack,
     Write,
 )
-from slurm_bridge.scheduler.placement.misfit import Misfit
+from slurm_bridge.scheduler.placement.misfit import ClaimsPending, Misfit
 from slurm_bridge.translate import device_claims
 
 #: The kinds that are patched here; the access rules of the deployment are compared with it.
@@ -52,7 +51,7 @@ UNSERVED: Final = 10.0
 
 def settle(
     ctx: SchedulerContext, key: WorkloadKey, spots: tuple[Spot, ...], read: Placeholder
-) -> Misfit | DevicesPending | None:
+) -> Misfit | ClaimsPending | None:
     """Write what is to be written; None when every claim of these pods has its devices."""
     sight = ctx.config.chain.devices
     claiming = [spot.pod for spot in spots if spot.pod.spec.resource_claims]
@@ -147,7 +146,7 @@ def _waits(ctx: SchedulerContext, uid: str) -> bool:
     return all(one.phase in (Phase.PENDING, Phase.ENDED) for one in ctx.table.of(key))
 
 
-def _write_all(ctx: SchedulerContext, found: DevicesFound) -> Misfit | DevicesPending:
+def _write_all(ctx: SchedulerContext, found: DevicesFound) -> Misfit | ClaimsPending:
     """What could not be written is looked at again, and so is what is left."""
     try:
         results = ctx.each(lambda one: _write(ctx, one), found.writes[:MOST_WRITES])
@@ -176,12 +175,13 @@ def _end(ctx: SchedulerContext, writes: Iterable[Write]) -> None:
         ctx.device_writes.over(one.claim, ctx.clock.now())
 
 
-def _pending(ctx: SchedulerContext, found: DevicesFound, message: str, after: float | None) -> DevicesPending:
-    return DevicesPending(
-        reason=placement.WAITS,
+def _pending(ctx: SchedulerContext, found: DevicesFound, message: str, after: float | None) -> ClaimsPending:
+    return ClaimsPending.at(
+        found.waiting.values(),
+        waits=placement.WAITS,
+        failed=placement.FAILED,
         message=message,
         retry_after=after,
-        nodes=tuple(sorted(set(found.waiting.values()))),
         patience=ctx.limits.volume_seconds,
     )
 

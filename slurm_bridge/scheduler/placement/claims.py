@@ -32,14 +32,12 @@ from slurm_bridge.model.meta import Manifest
 from slurm_bridge.model.names import JobId
 from slurm_bridge.model.storage import BOUND_BY_CONTROLLER, SELECTED_NODE, Claim, Volume
 from slurm_bridge.scheduler.placement.checks import Spot
-from slurm_bridge.scheduler.placement.misfit import Misfit, Occupied
+from slurm_bridge.scheduler.placement.misfit import Misfit, unseen
 
 #: The reason on pods that hold nodes and wait for their claims.
 WAITS = "WaitsForVolumes"
 #: The reason why an allocation is given back.
 FAILED = "VolumeBindingFailed"
-#: A node on which no volume could be made is avoided for so many seconds at first: the reason is seen nowhere.
-AVOID_SECONDS = 60.0
 #: So many claims are named in a message.
 MOST_NAMED = 3
 
@@ -100,16 +98,6 @@ class KeepVolume:
 
 
 Write = SelectNode | KeepVolume
-
-
-@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
-class ClaimsPending(Occupied):
-    """The nodes are kept until claims are bound."""
-
-    @property
-    def expired(self) -> Misfit:
-        text = f"{self.message}, for more than {self.patience:.0f} s"
-        return Misfit(reason=FAILED, message=text, nodes=self.nodes, seconds=AVOID_SECONDS, unseen=True)
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
@@ -218,7 +206,7 @@ class _Sight:
 
 def _failed(claim: Claim, why: str, *nodes: str) -> Misfit:
     text = f"PersistentVolumeClaim {'/'.join(claim.key)} {why}"
-    return Misfit(reason=FAILED, message=text, nodes=nodes, seconds=AVOID_SECONDS, unseen=True)
+    return unseen(FAILED, text, nodes)
 
 
 def _mark(claim: Claim) -> str:

@@ -36,7 +36,7 @@ from slurm_bridge.model.meta import Manifest
 from slurm_bridge.model.pod import Pod
 from slurm_bridge.runtime import json_decoder
 from slurm_bridge.scheduler.placement.checks import Spot
-from slurm_bridge.scheduler.placement.misfit import Misfit, Occupied
+from slurm_bridge.scheduler.placement.misfit import Misfit, unseen
 from slurm_bridge.translate import device_claims
 from slurm_bridge.translate.device_claims import AskedDevices, ClaimKey, PodClaim, Unrequestable
 
@@ -44,8 +44,6 @@ from slurm_bridge.translate.device_claims import AskedDevices, ClaimKey, PodClai
 WAITS: Final = "WaitsForDevices"
 #: The reason why an allocation is given back.
 FAILED: Final = "DeviceAllocationFailed"
-#: A node whose devices do not fit is avoided for so many seconds at first: the reason is seen nowhere.
-AVOID_SECONDS: Final = 60.0
 #: So many are named in a message.
 MOST_NAMED: Final = 3
 
@@ -104,16 +102,6 @@ class TakeBack:
 
 
 Write = Allocate | TakeBack
-
-
-@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
-class DevicesPending(Occupied):
-    """The nodes are kept until claims have their devices."""
-
-    @property
-    def expired(self) -> Misfit:
-        text = f"{self.message}, for more than {self.patience:.0f} s"
-        return Misfit(reason=FAILED, message=text, nodes=self.nodes, seconds=AVOID_SECONDS, unseen=True)
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
@@ -380,4 +368,4 @@ def _numbers(text: str) -> Iterable[int]:
 
 
 def _failed(text: str, node: str) -> Misfit:
-    return Misfit(reason=FAILED, message=text, nodes=(node,), seconds=AVOID_SECONDS, unseen=True)
+    return unseen(FAILED, text, (node,))

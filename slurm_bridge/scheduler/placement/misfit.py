@@ -3,10 +3,14 @@
 import dataclasses
 from collections.abc import Iterable, Mapping
 from fractions import Fraction
+from typing import Self
 
 from slurm_bridge.cluster.snapshot import NodeFacts, fits
 from slurm_bridge.model.verdict import Wait
 from slurm_bridge.scheduler.avoid import NodeTest
+
+#: A node on which claims could not be settled is avoided for so many seconds at first: the reason is seen nowhere.
+CLAIMS_AVOID_SECONDS = 60.0
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
@@ -51,6 +55,44 @@ class Occupied(Wait):
     def expired(self) -> Misfit:
         """Why the nodes are given back after that time."""
         return Misfit(reason=self.reason, message=self.message, nodes=self.nodes, occupied=self.occupied)
+
+
+@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
+class ClaimsPending(Occupied):
+    """The nodes are kept until the claims of their pods are settled; `failed` is the reason for giving them back."""
+
+    failed: str
+
+    @classmethod
+    def at(
+        cls,
+        nodes: Iterable[str],
+        *,
+        waits: str,
+        failed: str,
+        message: str,
+        retry_after: float | None,
+        patience: float,
+    ) -> Self:
+        """Pods on these nodes wait."""
+        return cls(
+            reason=waits,
+            failed=failed,
+            message=message,
+            retry_after=retry_after,
+            nodes=tuple(sorted(set(nodes))),
+            patience=patience,
+        )
+
+    @property
+    def expired(self) -> Misfit:
+        text = f"{self.message}, for more than {self.patience:.0f} s"
+        return unseen(self.failed, text, self.nodes)
+
+
+def unseen(reason: str, message: str, nodes: tuple[str, ...]) -> Misfit:
+    """Claims could not be settled on these nodes."""
+    return Misfit(reason=reason, message=message, nodes=nodes, seconds=CLAIMS_AVOID_SECONDS, unseen=True)
 
 
 def together(problems: Iterable[Misfit]) -> Misfit | None:
