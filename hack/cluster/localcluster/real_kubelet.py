@@ -1,5 +1,6 @@
 """The kubelet of a real node: it registers the node with exactly the CPUs and memory that Slurm was told."""
 
+import contextlib
 import json
 import pathlib
 from collections.abc import Mapping
@@ -14,6 +15,7 @@ from localcluster import (
     manifests,
     nodes,
     probe,
+    process,
     real_dns,
     real_network,
     real_runtime,
@@ -25,6 +27,8 @@ from localcluster.real_machine import Machine
 
 MANIFESTS = tuple(real_network.SCRIPTS / name for name in ("rbac.yaml", "deviceclass.yaml"))
 _HEALTH_PORT = 10248
+#: The file of the kubelet that deletes ResourceSlices; its log lines name it.
+_DEVICES = "dra_plugin_manager"
 #: A full disk of the machine, or little memory on it, is no reason to evict pods here.
 _NO_EVICTION = ("memory.available", "nodefs.available", "nodefs.inodesFree", "imagefs.available", "imagefs.inodesFree")
 
@@ -72,7 +76,11 @@ def kubelet(machine: Machine) -> server.Server:
 
 
 def _complaint(config: Config, machine: Machine) -> str:
-    """It answers, and says that the node is ready: then its runtime and its network work as well."""
+    """It answers, and says that the node is ready: then its runtime and its network work as well.
+
+    A kubelet that starts deletes what drivers published for its node, at some time after it answers; until then what
+    is published says nothing.
+    """
     url = f"http://{real_network.address(config, machine.number)}:{_HEALTH_PORT}/healthz"
     if said := probe.http_ok(url):
         return said
@@ -80,7 +88,20 @@ def _complaint(config: Config, machine: Machine) -> str:
         node = api.Client(config).find(f"/api/v1/nodes/{machine.node}")
     except PartError as error:
         return str(error)
-    return "" if node and nodes.is_ready(node) else f"node {machine.node} is not ready"
+    if not node or not nodes.is_ready(node):
+        return f"node {machine.node} is not ready"
+    return "" if _has_cleaned(config, machine) else "it has not deleted the devices of the time before its start"
+
+
+def _has_cleaned(config: Config, machine: Machine) -> bool:
+    """Its log has this line of the process that runs now, from the only file of which it tells so much."""
+    places = kubelet(machine).places(config)
+    record = process.running(places.pid)
+    with contextlib.suppress(FileNotFoundError), places.log.open(errors="replace") as lines:
+        return record is not None and any(
+            f" {record.pid} {_DEVICES}.go" in line and '"Deleted ResourceSlices"' in line for line in lines
+        )
+    return False
 
 
 def _arguments(config: Config, machine: Machine) -> list[str]:
@@ -93,6 +114,7 @@ def _arguments(config: Config, machine: Machine) -> list[str]:
         f"--hostname-override={machine.node}",
         f"--node-ip={real_network.address(config, machine.number)}",
         f"--node-labels={','.join(f'{name}={value}' for name, value in labels.items())}",
+        f"--vmodule={_DEVICES}=3",
     ]
 
 
