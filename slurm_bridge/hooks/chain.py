@@ -316,7 +316,8 @@ class Chain:
             found = self._filtered(session, ask, avoid)
             settled, found = self._settle(expressed, translated, session.snapshot, found)
             rated, sets = self._divided(session, expressed, found)
-        reached = usable_nodes.find_usable_nodes(session, settled.request, found, self._emitter, settled.told)
+        fit = functools.partial(usable_nodes.fit_apart, session.snapshot, settled)
+        reached = usable_nodes.find_usable_nodes(session, settled.request, found, self._emitter, settled.told, fit)
         if isinstance(reached, Wait):
             raise Stopped(reached)
         return settled, rated, sets, reached

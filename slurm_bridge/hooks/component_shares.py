@@ -20,7 +20,7 @@ from collections.abc import Callable, Sequence
 
 import numpy as np
 
-from slurm_bridge.cluster import room
+from slurm_bridge.cluster import node_shares, room
 from slurm_bridge.cluster.columns import NodeColumns, Whole
 from slurm_bridge.hooks.attempts import Attempt, Course, PlanState, Then
 from slurm_bridge.hooks.base import Nodes
@@ -31,15 +31,8 @@ from slurm_bridge.translate.translator import Translated
 #: What is added to the version of a course, and to the name of an attempt.
 SHARES = "shares"
 
-#: Ways to share nodes are counted in so many steps at most, each about a microsecond, of jobs of so many components.
-MOST_STEPS = 100_000
-MOST_COMPONENTS = 8
 
 Parts = tuple[Nodes, ...]
-
-#: Components that still lack tasks, each with their number; and which row was given to which one, the last one first.
-_Lacking = tuple[int, ...]
-_Given = tuple["_Given", int, int] | None
 
 
 def with_shares(
@@ -124,7 +117,7 @@ def of_attempt(
     if nodes is not None:
         parts = tuple(part & nodes for part in parts)
     requests = (settled.request, *settled.request.components)
-    if len(requests) > MOST_COMPONENTS:
+    if len(requests) > node_shares.MOST_COMPONENTS:
         return None
     kinds = [shape.pods for shape in settled.shapes] if settled.request.components else [pods]
     rooms = [
@@ -134,7 +127,12 @@ def of_attempt(
     counts = tuple(request.tasks for request in requests)
     if any(int(there.sum()) < count for there, count in zip(rooms, counts, strict=True)):
         return None
-    given = _shared(counts, rooms)
+    rows = np.flatnonzero(np.logical_or.reduce([there > 0 for there in rooms]))
+    takes = zip(rows.tolist(), np.stack([there[rows] for there in rooms], axis=1).tolist(), strict=True)
+    try:
+        given = node_shares.shared(counts, takes, len(rows))
+    except node_shares.UnclearShares:
+        given = None
     if given is None:
         return None
     names = columns.names
@@ -149,32 +147,3 @@ def _tasks(columns: NodeColumns, pods: Sequence[Pod], request: JobRequest) -> Wh
 
 def _fixed(request: JobRequest) -> bool:
     return request.minimum_nodes is not None and request.minimum_nodes == request.maximum_nodes
-
-
-def _shared(counts: _Lacking, rooms: Sequence[Whole]) -> list[tuple[int, int]] | None:
-    """Rows with the component that each is given to: every way to give them is followed, the best ones where too many.
-
-    Of two ways after which components lack the same the first one counts.
-    """
-    rows = np.flatnonzero(np.logical_or.reduce([there > 0 for there in rooms])).tolist()
-    most = max(len(counts), MOST_STEPS // max(1, len(rows) * len(counts)))
-    ways: dict[_Lacking, _Given] = {counts: None}
-    for row in rows:
-        for lacking, given in list(ways.items()):
-            for number, missing in enumerate(lacking):
-                if missing and (there := int(rooms[number][row])):
-                    left = (*lacking[:number], max(0, missing - there), *lacking[number + 1 :])
-                    ways.setdefault(left, (given, row, number))
-        if (done := ways.get((0,) * len(counts))) is not None:
-            return _listed(done)
-        if len(ways) > most:
-            ways = dict(sorted(ways.items(), key=lambda way: sum(way[0]))[:most])
-    return None
-
-
-def _listed(given: _Given) -> list[tuple[int, int]]:
-    found = []
-    while given is not None:
-        given, row, number = given
-        found.append((row, number))
-    return found

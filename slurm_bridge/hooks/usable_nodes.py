@@ -9,14 +9,16 @@ Slurm would take a request that these nodes can never serve, and leave it waitin
 import dataclasses
 import functools
 import operator
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 
+from slurm_bridge.cluster import node_shares
 from slurm_bridge.cluster.snapshot import ClusterSnapshot
 from slurm_bridge.hooks import explain
 from slurm_bridge.hooks.base import Ask, Denied, Nodes, NodeSet
 from slurm_bridge.hooks.emitter import Emitter, partition_words
 from slurm_bridge.hooks.session import Session
 from slurm_bridge.model.job import JobRequest
+from slurm_bridge.model.slurmnode import SlurmNode
 from slurm_bridge.model.verdict import Wait
 from slurm_bridge.runtime import frozen_records
 from slurm_bridge.translate import layout, shapes
@@ -100,7 +102,8 @@ def _sift(session: Session, ask: Ask, away: Denied | None) -> FilterResult:
 class UsableNodes:
     """The nodes for each part of a request, and all of them. `least` is how many each part takes at least.
 
-    `count` is how many the whole takes, as far as it says. `partial`: other nodes were not looked at.
+    `count` is how many the whole takes, as far as it says. `partial`: other nodes were not looked at. `fit`: whether
+    components fit on nodes of their own, of those that each may have, if these were empty.
     """
 
     parts: tuple[Nodes, ...]
@@ -108,6 +111,7 @@ class UsableNodes:
     every: Nodes
     count: int
     partial: bool = False
+    fit: Callable[[Sequence[Nodes]], bool] = lambda _parts: True
 
     @property
     def changeable(self) -> bool:
@@ -118,13 +122,25 @@ class UsableNodes:
         """Whether the job could start on these nodes alone."""
         if len(self.parts) == 1:
             return len(nodes) >= self.least[0]
-        return apart([part & nodes for part in self.parts], self.least)
+        return self.holds([part & nodes for part in self.parts])
+
+    def holds(self, parts: Sequence[Nodes]) -> bool:
+        """Whether each component finds its nodes among these."""
+        return apart(parts, self.least) and self.fit(parts)
 
 
 def find_usable_nodes(
-    session: Session, request: JobRequest, found: Sequence[FilterResult], emitter: Emitter, told: str = ""
+    session: Session,
+    request: JobRequest,
+    found: Sequence[FilterResult],
+    emitter: Emitter,
+    told: str = "",
+    fit: Callable[[Sequence[Nodes]], bool] = lambda _parts: True,
 ) -> UsableNodes | Wait:
-    """The nodes for this request, or why they do not suffice. `told` is why the request is as it is."""
+    """The nodes for this request, or why they do not suffice. `told` is why the request is as it is.
+
+    `fit`: whether components fit on nodes of their own, of those that each may have.
+    """
     requests = (request, *request.components)
     kinds = found if request.components else (_together(found),)
     if not all(one.nodes for one in kinds):
@@ -136,8 +152,42 @@ def find_usable_nodes(
     least = tuple([one.minimum_nodes or 1 for one in requests])
     count = sum([one.minimum_nodes or one.maximum_nodes or 1 for one in requests])
     every = functools.reduce(operator.or_, parts)
-    reached = UsableNodes(parts=parts, least=least, every=every, count=count, partial=session.partial)
-    return reached if reached.suits(reached.every) else _too_few(session, inside, least)
+    reached = UsableNodes(parts=parts, least=least, every=every, count=count, partial=session.partial, fit=fit)
+    if not apart(parts, least):
+        return _too_few(session, inside, least)
+    return reached if len(parts) == 1 or fit(parts) else _too_small(inside)
+
+
+def fit_apart(snapshot: ClusterSnapshot, settled: Translated, parts: Sequence[Nodes]) -> bool:
+    """Whether the components fit on nodes of their own, if these were empty: Slurm keeps a job that never fits.
+
+    What cannot be found out in bounded time counts as fitting.
+    """
+    requests = (settled.request, *settled.request.components)
+    if len(requests) > node_shares.MOST_COMPONENTS:
+        return True
+    terms = LayoutTerms(one_per_node=settled.one_per_node, node_memory_mib=settled.node_memory_mib)
+    every = sorted(functools.reduce(operator.or_, parts))
+
+    def takes(name: str) -> list[int]:
+        node = snapshot.nodes[name].slurm
+        if node is None:
+            return [0] * len(parts)
+        pairs = zip(parts, settled.shapes, requests, strict=True)
+        return [_tasks(shape, request, node, terms) if name in part else 0 for part, shape, request in pairs]
+
+    counts = tuple(one.tasks for one in requests)
+    try:
+        return node_shares.shared(counts, ((name, takes(name)) for name in every), len(every)) is not None
+    except node_shares.UnclearShares:
+        return True
+
+
+def _tasks(shape: Shape, request: JobRequest, node: SlurmNode, terms: LayoutTerms) -> int:
+    """How many tasks of a component an empty node takes; of a fixed number of nodes each takes one."""
+    if request.minimum_nodes is not None and request.minimum_nodes == request.maximum_nodes:
+        return min(1, layout.room(shapes.times(shape.needs, -(-len(shape.pods) // request.tasks)), node, terms))
+    return min(request.tasks, layout.room_of_tasks(shape.needs, node))
 
 
 def large_enough(
@@ -178,7 +228,7 @@ def _left(one: NodeSet, reached: UsableNodes) -> NodeSet | None:
             return None
         parts = tuple(mine & left for mine, left in zip(one.parts, reached.parts, strict=True))
         left = dataclasses.replace(one, nodes=functools.reduce(operator.or_, parts), parts=parts)
-        return left if apart(parts, reached.least) else None
+        return left if reached.holds(parts) else None
     nodes = one.nodes if one.nodes is every else one.nodes & every
     if not reached.suits(nodes) or (one.each is not None and len(nodes) < len(one.nodes)):
         return None
@@ -238,3 +288,9 @@ def _too_few(session: Session, inside: Sequence[FilterResult], least: Sequence[i
     )
     different = "; parts of a heterogeneous job share no node" if len(inside) > 1 else ""
     return Wait(reason=explain.UNSCHEDULABLE, message=f"too few nodes{different}: {said}")
+
+
+def _too_small(inside: Sequence[FilterResult]) -> Wait:
+    said = "; ".join(f"{len(one.nodes)} node(s) for {one.members}" for one in inside[:MOST_NAMES])
+    text = "the nodes have no room for all pods, even if they were empty; parts of a heterogeneous job share no node"
+    return Wait(reason=explain.UNSCHEDULABLE, message=f"{text}: {said}")

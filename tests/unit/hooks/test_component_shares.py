@@ -8,9 +8,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from slurm_bridge.cluster import cluster_cache
+from slurm_bridge.cluster import cluster_cache, node_shares
 from slurm_bridge.cluster.snapshot import ClusterSnapshot
-from slurm_bridge.hooks import component_shares
+from slurm_bridge.hooks import component_shares, usable_nodes
 from slurm_bridge.hooks.attempts import PLAIN, Attempt, Course, PlanState, Then
 from slurm_bridge.hooks.base import Nodes
 from slurm_bridge.translate import resources
@@ -101,17 +101,45 @@ class TestShares:
             assert sum(free[name] // cpus for name in share) >= count
         assert sum(map(len, found or ())) == len(frozenset().union(*(found or ())))
 
+    @given(
+        st.lists(st.integers(1, 8), min_size=1, max_size=5),
+        st.lists(st.tuples(st.integers(1, 4), st.integers(1, 4)), min_size=2, max_size=3),
+    )
+    def test_a_job_fits_on_empty_nodes_exactly_where_there_are_shares(
+        self, sizes: Sequence[int], kinds: Sequence[Sized]
+    ) -> None:
+        """What is in use at the moment does not count."""
+        most = dict(zip("abcde", sizes, strict=False))
+        made = cluster_cache.ClusterCache(resources.requests_of)
+        for name, cpus in most.items():
+            made.on_node(None, node(name, allocatable={"cpu": str(cpus)}))
+        known = [slurm_node(name, cpus=cpus, used_cpus=cpus) for name, cpus in most.items()]
+        made.set_slurm(known, (partition("debug", *most, default=True),))
+        every = tuple(frozenset(most) for _ in kinds)
+        assert usable_nodes.fit_apart(made.snapshot(), asking(*kinds), every) is fits(most, kinds)
+
+    @pytest.mark.security("fairness")
+    def test_what_takes_too_long_to_find_out_counts_as_fitting(self) -> None:
+        """A job that fits is never refused, and nobody waits for the answer about another's."""
+        seen = machines({f"n{number:03}": 8 for number in range(400)})
+        every = frozenset(seen.names)
+        for number in (node_shares.MOST_COMPONENTS, 100):
+            asked = asking(*((401 + kind, 8) for kind in range(number)))
+            with Work() as done:
+                assert usable_nodes.fit_apart(seen, asked, (every,) * number)
+            assert done.total < 3 * node_shares.MOST_STEPS
+
     @pytest.mark.security("fairness")
     def test_many_components_on_many_nodes_cost_few_steps(self) -> None:
         """Whatever a user writes: components with a hundred pods each do not fit on 400 nodes with room for one pod."""
         columns = machines({f"n{number:03}": 1 for number in range(400)}).columns
-        most = component_shares.MOST_COMPONENTS
+        most = node_shares.MOST_COMPONENTS
         for number in (most, most + 1, 100):
             asked = asking(*((100, 1) for _ in range(number)))
             every = (frozenset(columns.names.tolist()),) * number
             with Work() as done:
                 assert component_shares.of_attempt(columns, asked, (), every, PLAIN.attempts[0]) is None
-            assert done.total < component_shares.MOST_STEPS
+            assert done.total < node_shares.MOST_STEPS
 
 
 def some(_attempt: Attempt) -> Parts | None:
