@@ -299,6 +299,10 @@ class Chain:
             course = component_shares.begun(course, state, shares)
         elif any(one.required for one in within):
             course, state = component_shares.with_room(course, state, shares, session.now)
+        if session.partial and state.attempt and course.attempts[state.attempt].nodes is None:
+            # Sets may be tried that the hook behind the sample does not count: some were too small for the job.
+            session.look_at_all("every set was tried")
+            settled, _, _, reached = self._looked(session, ask, translated, avoid)
         planned = self._emit(session, settled, reached, state, course)
         return dataclasses.replace(planned, ignored=ignored) if ignored else planned
 

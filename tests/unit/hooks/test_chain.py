@@ -157,6 +157,17 @@ class TestPlan:
         planned(Chain([sampling, hook("dividing", subset=divide)], around.make()))
         assert asked == [frozenset("a")]
 
+    def test_when_every_set_was_tried_all_nodes_count(self, around: Around) -> None:
+        """Also those that were not sampled, whatever the hook behind the sample knows of the sets that would do."""
+        too_small = NodeSet(nodes=frozenset(), name="two")
+        divide = Subsets(sets=(NodeSet(nodes=frozenset("a"), name="one"), too_small))
+        sampling = hook("sampling", sample=Sample(nodes=frozenset("ab")), subset=divide)
+        chain = Chain([sampling], around.make())
+        first = planned(chain)
+        assert first.request.excluded_nodes == ("b", "c", "d")
+        last = dataclasses.replace(first.state, attempt=len(first.course.attempts) - 1)
+        assert planned(chain, previous=last).request.excluded_nodes == ()
+
     def test_a_sample_of_which_no_set_would_do_keeps_the_job_from_no_node(self, around: Around) -> None:
         """The set that was sampled for one pod after the other has no node for the whole job."""
         sampling = hook("sampling", sample=Sample(nodes=frozenset("ab")))
