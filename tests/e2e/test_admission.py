@@ -13,16 +13,19 @@ import yaml
 
 from localcluster.config import PROJECT
 from slurm_bridge.model import names
+from slurm_bridge.model.devices import FINALIZER
 from slurm_bridge.model.storage import BOUND_BY_CONTROLLER, NO_PROVISIONER, SELECTED_NODE, WAIT_FOR_FIRST_CONSUMER
 from tests import wait
-from tests.e2e import support_servers
+from tests.e2e import support_families, support_servers
 
 POLICIES = "/apis/admissionregistration.k8s.io/v1"
 PLURALS = {
     "ValidatingAdmissionPolicy": "validatingadmissionpolicies",
     "ValidatingAdmissionPolicyBinding": "validatingadmissionpolicybindings",
 }
-FILES = ("account", "marks", "volumes")
+DEVICES = {"devices": {"requests": [{"name": "gpus", "exactly": {"deviceClassName": "gpu.example.com"}}]}}
+NO_DEVICES = {"allocation": None, "reservedFor": None}
+FILES = ("account", "claims", "marks", "volumes")
 ACCOUNT = "system:serviceaccount:slurm-bridge-system:slurm-bridge"
 SYSTEM = "kube-system"
 CLASSES, VOLUMES = "/apis/storage.k8s.io/v1/storageclasses", "/api/v1/persistentvolumes"
@@ -333,6 +336,69 @@ class TestVolumes:
                 bridge.merge(claim, {"metadata": head})
         with pytest.raises(support_servers.Refused, match="may not change spec of a PersistentVolumeClaim"):
             bridge.merge(claim, {"spec": {"volumeName": "any"}})
+
+
+class TestClaims:
+    """Devices for a claim that has none; and what is another's stays as it is."""
+
+    @pytest.fixture
+    def claim(self, kube: support_servers.Kubernetes, namespace: str) -> Iterator[str]:
+        """The path of a claim, while the account has the rights of the component."""
+        path, name = f"/apis/resource.k8s.io/v1/namespaces/{namespace}/resourceclaims", f"c-{secrets.token_hex(4)}"
+        with support_families.granted(kube, "device-claims"):
+            kube.create(path, {"metadata": {"name": name}, "spec": DEVICES})
+            yield f"{path}/{name}"
+            kube.merge(f"{path}/{name}/status", {"status": NO_DEVICES})
+            kube.merge(f"{path}/{name}", {"metadata": {"finalizers": None}})
+            kube.delete(f"{path}/{name}")
+
+    @pytest.mark.real
+    def test_the_account_gives_devices_to_a_claim(self, bridge: support_servers.Kubernetes, claim: str) -> None:
+        """The finalizer first; and it takes them back."""
+        bridge.merge(claim, {"metadata": {"finalizers": [FINALIZER]}})
+        bridge.merge(f"{claim}/status", {"status": devices("gpu-0")})
+        bridge.merge(f"{claim}/status", {"status": NO_DEVICES})
+
+    @pytest.mark.real
+    @pytest.mark.security("rights")
+    def test_no_devices_are_exchanged(self, bridge: support_servers.Kubernetes, claim: str) -> None:
+        """The daemon's account cannot give a claim other devices than it has: the API server itself refuses it."""
+        bridge.merge(claim, {"metadata": {"finalizers": [FINALIZER]}})
+        bridge.merge(f"{claim}/status", {"status": devices("gpu-0")})
+        with pytest.raises(support_servers.Refused, match=r"status\.allocation: Invalid value"):
+            bridge.merge(f"{claim}/status", {"status": devices("gpu-1")})
+
+    @pytest.mark.real
+    @pytest.mark.security("rights")
+    def test_the_account_makes_and_deletes_no_claims_of_users(
+        self, bridge: support_servers.Kubernetes, claim: str
+    ) -> None:
+        """With deploy/admission the daemon's account makes and deletes claims for extended resources only."""
+        path = claim.rpartition("/")[0]
+        for call in (
+            lambda: bridge.create(path, {"metadata": {"name": "x"}, "spec": DEVICES}),
+            lambda: bridge.delete(claim),
+        ):
+            with pytest.raises(support_servers.Refused):
+                call()
+
+    @pytest.mark.real
+    @pytest.mark.security("rights")
+    def test_the_rest_of_a_claim_of_devices_is_its_users(self, bridge: support_servers.Kubernetes, claim: str) -> None:
+        """With deploy/admission the daemon's account can neither mark nor delete a claim, nor give it an owner."""
+        owner = {"apiVersion": "v1", "kind": "ConfigMap", "name": "gone", "uid": "u"}
+        for head in ({"labels": {"app": "db"}}, {"annotations": {"a": "b"}}, {"ownerReferences": [owner]}):
+            with pytest.raises(support_servers.Refused, match="may not change labels, annotations or owners"):
+                bridge.merge(claim, {"metadata": head})
+        with pytest.raises(support_servers.Refused, match="may only add the finalizer"):
+            bridge.merge(claim, {"metadata": {"finalizers": ["example.com/held"]}})
+        assert not _refused(lambda: bridge.merge(claim, {"metadata": {"finalizers": [FINALIZER]}}))
+
+
+def devices(name: str) -> Json:
+    """A claim has this one, for nobody yet: from pods that are not there Kubernetes takes devices back at once."""
+    given = [{"request": "gpus", "driver": "gpu.example.com", "pool": "n", "device": name}]
+    return {"allocation": {"devices": {"results": given}}}
 
 
 def kept(namespace: str, name: str, uid: str) -> Json:

@@ -7,12 +7,13 @@ import pytest
 import yaml
 
 from slurm_bridge.model import names
+from slurm_bridge.model.devices import FINALIZER
 from slurm_bridge.model.storage import BOUND_BY_CONTROLLER, SELECTED_NODE
 from slurm_bridge.scheduler.effects import claims
 
 DEPLOY = pathlib.Path(__file__).resolve().parents[2] / "deploy"
 ON = DEPLOY / "admission"
-FILES = ("account", "marks", "volumes")
+FILES = ("account", "claims", "marks", "volumes")
 #: These are about pods.
 OF_PODS = ("account", "marks")
 
@@ -110,6 +111,19 @@ def test_every_right_over_claims_and_volumes_is_limited() -> None:
     assert (limited["operations"], set(limited["resources"])) == (["UPDATE"], {one.plural for one in claims.WRITTEN})
     written = {SELECTED_NODE, names.ANNOTATION_SELECTED_BY, BOUND_BY_CONTROLLER}
     assert set(variable("volumes", "annotations")) == written
+
+
+def test_every_right_over_claims_of_devices_is_limited() -> None:
+    """All that the component for these claims allows beside reading."""
+    (limited,) = spec("claims")["matchConstraints"]["resourceRules"]
+    role = objects(DEPLOY / "device-claims" / "rbac.yaml")[0]
+    written = [rule for rule in role["rules"] if not {"list", "watch"}.issuperset(rule["verbs"])]
+    # Who may patch resourceclaims/status needs resourceclaims/binding for it, which is nothing that can be written.
+    resources = {one for rule in written for one in rule["resources"]} - {"resourceclaims/binding"}
+    assert resources == set(limited["resources"])
+    verbs = {"patch": "UPDATE", "create": "CREATE", "delete": "DELETE"}
+    assert {verbs[verb] for rule in written for verb in rule["verbs"]} <= set(limited["operations"])
+    assert any(f'"{FINALIZER}"' in one["expression"] for one in spec("claims")["validations"])
 
 
 @pytest.mark.parametrize(
