@@ -396,7 +396,7 @@ class TestClaims:
 
 
 def devices(name: str) -> Json:
-    """A claim has this one, for nobody yet: from pods that are not there Kubernetes takes devices back at once."""
+    """A claim has this one, for no pod yet: from pods that do not exist Kubernetes takes devices back at once."""
     given = [{"request": "gpus", "driver": "gpu.example.com", "pool": "n", "device": name}]
     return {"allocation": {"devices": {"results": given}}}
 

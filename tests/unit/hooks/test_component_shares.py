@@ -120,7 +120,7 @@ class TestShares:
 
     @pytest.mark.security("fairness")
     def test_what_takes_too_long_to_find_out_counts_as_fitting(self) -> None:
-        """A job that fits is never refused, and nobody waits for the answer about another's."""
+        """A job that fits is never refused, and the answer about another one takes no time."""
         seen = machines({f"n{number:03}": 8 for number in range(400)})
         every = frozenset(seen.names)
         for number in (node_shares.MOST_COMPONENTS, 100):
