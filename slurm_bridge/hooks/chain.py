@@ -47,7 +47,9 @@ from slurm_bridge.hooks.services import ChainServices
 from slurm_bridge.hooks.session import Session
 from slurm_bridge.hooks.usable_nodes import Avoid, FilterResult, UsableNodes
 from slurm_bridge.model.features import Feature
-from slurm_bridge.model.job import Gres
+from slurm_bridge.model.job import Gres, JobRequest, Memory
+from slurm_bridge.model.marks import Owner
+from slurm_bridge.model.pod import Pod
 from slurm_bridge.model.verdict import Obstacle, Reject, Wait
 from slurm_bridge.model.workload import Workload
 from slurm_bridge.translate.translator import Translated
@@ -146,12 +148,29 @@ class Chain:
                 self._layers.own_log.warning(text)
         return {}
 
-    def devices_of(self, workload: Workload) -> Mapping[str, tuple[Gres, ...]]:
-        """What the ResourceClaims of pods, by their uids, ask Slurm for."""
+    def devices_of(self, workload: Workload, partition: str | None) -> Mapping[str, tuple[Gres, ...]]:
+        """What the ResourceClaims of pods, by their uids, ask Slurm for in this partition."""
         for hook in self.hooks:
             if hook.can.gives_devices is not None:
-                return hook.can.gives_devices.devices_of(workload, self._layers.views)
+                eligible = functools.partial(self._eligible, workload, partition)
+                return hook.can.gives_devices.devices_of(workload, self._layers.views, eligible)
         return {}
+
+    def _eligible(self, workload: Workload, partition: str | None, pod: Pod) -> base.Nodes:
+        """The nodes that can take such a pod by hook eligibility: other hooks need the request, which is yet to come."""
+        snapshot, hook = self._around.seen(), next(one for one in self.hooks if one.name == "eligibility")
+        workload, root = dataclasses.replace(workload, pods=(pod,)), workload.root
+        owner = Owner(cluster="", kind=root.kind, namespace=root.namespace, name=root.name, uid=root.uid)
+        request = JobRequest(name=root.name, owner=owner, partition=partition, memory=Memory(mib=0))
+        nodes = snapshot.names
+        with self.session(snapshot, now=self._around.clock.wall()) as session:
+            ask = Ask(workload=workload, request=request)
+            try:
+                nodes = nodes.difference(self._caller.call(hook, HookPhase.FILTER, session, ask, nodes).value.nodes)
+            except HookFailed as failed:
+                # What is wrong with the pod is told when the hook is asked about the request.
+                self._layers.own_log.debug(f"nodes for the devices of {workload.root}: {failed}")
+        return self._emitter.reach(request, snapshot, nodes)
 
     def close(self) -> None:
         """Let workers and whatever hooks do beside the passes end; after the chain was replaced."""
@@ -402,6 +421,7 @@ def asked(workload: Workload, translated: Translated) -> Ask:
         hints=translated.hints,
         shapes=translated.shapes,
         demands=translated.demands,
+        devices=translated.devices,
     )
 
 

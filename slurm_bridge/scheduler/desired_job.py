@@ -54,7 +54,7 @@ def read(workload: Workload, context: SchedulerContext) -> DesiredJob | Reject:
         if isinstance(known, Untranslatable):
             return known.why
         # Claims may have appeared since, or been deleted.
-        if known.translated.devices == rules.devices_of(workload):
+        if known.translated.devices == translator.devices_of(workload, rules):
             return known
     translated = translator.translate(workload, rules)
     if isinstance(translated, Reject):

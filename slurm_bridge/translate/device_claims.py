@@ -5,12 +5,15 @@ of a claim                                      what follows
 is not made, or not known, yet                  the pod waits: the claim wakes it
 was not made for the pod whose template it has  refused with words
 exactly N devices of a class of the table       N of its GRES
-firstAvailable                                  the first alternative whose class is in the table
+firstAvailable                                  one option for each alternative, in order; those that Slurm cannot be
+                                                asked for are passed over
 all devices of a node, admin access,            refused with words: Slurm gives numbers of devices, each to one
 constraints, tolerations, parts of a capacity   job, and does not know what the devices have in common
 """
 
 import dataclasses
+import itertools
+import math
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Final
 
@@ -34,6 +37,8 @@ MOST_DEVICES: Final = 32
 #: Different conditions in CEL of a claim, and of all claims of a pod together.
 MOST_CONDITIONS: Final = 16
 MOST_OF_POD: Final = 32
+#: Combinations of the alternatives of all claims of a pod.
+MOST_OPTIONS: Final = 16
 #: Bytes of the parameters for the drivers in a claim.
 MOST_CONFIG: Final = 64 << 10
 
@@ -80,6 +85,19 @@ class PodClaim:
     claim: ResourceClaim
     asked: tuple[AskedDevices, ...]
 
+    @property
+    def served(self) -> bool:
+        """The claim has devices for just these requests."""
+        allocation = self.claim.status.allocation
+        found = allocation.devices.results if allocation is not None else ()
+        return {one.request for one in found} == {one.request for one in self.asked}
+
+
+#: The claims of a pod, with one alternative for each of their requests.
+Option = tuple[PodClaim, ...]
+#: What the claims of a pod ask for.
+Wish = tuple[AskedDevices, ...]
+
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
 class Unrequestable:
@@ -89,9 +107,12 @@ class Unrequestable:
     missing: bool = False
 
 
-def of(pod: Pod, claim_of: Lookup, rows: Rows) -> tuple[PodClaim, ...] | Unrequestable:
-    """The claims of a pod, each once, in the order of its spec; or the first thing that is wrong with them."""
-    found: dict[ClaimKey, PodClaim] = {}
+def options(pod: Pod, claim_of: Lookup, rows: Rows) -> tuple[Option, ...] | Unrequestable:
+    """What the claims of a pod may ask for, the most wanted first; or the first thing that is wrong with them.
+
+    Each claim is there once, in the order of the pod's spec. Without alternatives there is one option.
+    """
+    found: dict[ClaimKey, tuple[PodClaim, ...]] = {}
     for number, entry in enumerate(pod.spec.resource_claims):
         where = f"Pod {'/'.join(pod.key)}: spec.resourceClaims[{number}] ({_word(entry.get('name'))})"
         name = _claim_name(pod, entry)
@@ -103,14 +124,30 @@ def of(pod: Pod, claim_of: Lookup, rows: Rows) -> tuple[PodClaim, ...] | Unreque
         made = _read(pod, entry, name, claim, rows)
         if isinstance(made, Unrequestable):
             return dataclasses.replace(made, message=f"{where}: {made.message}")
-        found.setdefault(made.claim.key, made)
-    different = len({text for claim in found.values() for one in claim.asked for text in one.selectors})
+        found.setdefault(made[0].claim.key, made)
+    absurd = _too_much(list(found.values()))
+    if absurd:
+        return Unrequestable(message=f"Pod {'/'.join(pod.key)}: the ResourceClaims have {absurd}")
+    return tuple(itertools.product(*found.values()))
+
+
+def _too_much(claims: Sequence[tuple[PodClaim, ...]]) -> str:
+    different = len({text for each in claims for claim in each for one in claim.asked for text in one.selectors})
     if different > MOST_OF_POD:
-        return Unrequestable(
-            message=f"Pod {'/'.join(pod.key)}: the ResourceClaims have {different} different selectors, "
-            f"allowed are {MOST_OF_POD}"
-        )
-    return tuple(found.values())
+        return f"{different} different selectors, allowed are {MOST_OF_POD}"
+    many = math.prod(map(len, claims))
+    return f"{many} combinations of alternatives, allowed are {MOST_OPTIONS}" if many > MOST_OPTIONS else ""
+
+
+def wish(option: Option) -> Wish:
+    """What all claims of a pod ask for together."""
+    return tuple(one for claim in option for one in claim.asked)
+
+
+def meant(found: Sequence[Option], asked: tuple[Gres, ...] | None) -> Sequence[Option]:
+    """The options for which Slurm was asked; all where that is not known."""
+    same = [one for one in found if gres_of(wish(one)) == asked]
+    return same or found
 
 
 def names(pod: Pod) -> frozenset[ClaimKey]:
@@ -119,9 +156,8 @@ def names(pod: Pod) -> frozenset[ClaimKey]:
     return frozenset((pod.metadata.namespace, name) for name in found if isinstance(name, str))
 
 
-def gres_of(claims: Iterable[PodClaim]) -> tuple[Gres, ...]:
+def gres_of(asked: Wish) -> tuple[Gres, ...]:
     """What Slurm is asked for, for all of them together."""
-    asked = (one for claim in claims for one in claim.asked)
     return shapes.added([(dataclasses.replace(one.row.gres, count=one.count),) for one in asked])
 
 
@@ -155,7 +191,8 @@ def _claim_name(pod: Pod, entry: Mapping[str, object]) -> str | Unrequestable | 
 
 def _read(
     pod: Pod, entry: Mapping[str, object], name: str, claim: ResourceClaim | None, rows: Rows
-) -> PodClaim | Unrequestable:
+) -> tuple[PodClaim, ...] | Unrequestable:
+    """One for each combination of its alternatives."""
     called = f"ResourceClaim {pod.metadata.namespace}/{_word(name)}"
     if claim is None:
         return Unrequestable(message=f"{called} does not exist", missing=True)
@@ -166,12 +203,14 @@ def _read(
     wrong = next(_wrong(claim, rows), "")
     if wrong:
         return Unrequestable(message=f"{called}: {wrong}")
-    each = (_asked(one, rows) for one in claim.spec.devices.requests)
-    asked = tuple(one for one in each if one is not None)
-    absurd = next(_too_many(asked), "")
-    if absurd:
-        return Unrequestable(message=f"{called}: {absurd}")
-    return PodClaim(claim=claim, asked=asked)
+    each = [_alternatives(one, rows) for one in claim.spec.devices.requests]
+    many = math.prod(map(len, each))
+    if many > MOST_OPTIONS:
+        text = f"spec.devices.requests have {many} combinations of alternatives, allowed are {MOST_OPTIONS}"
+        return Unrequestable(message=f"{called}: {text}")
+    made = tuple(PodClaim(claim=claim, asked=asked) for asked in itertools.product(*each))
+    absurd = next((wrong for one in made for wrong in _too_many(one.asked)), "")
+    return Unrequestable(message=f"{called}: {absurd}") if absurd else made
 
 
 def _too_many(asked: Sequence[AskedDevices]) -> Iterator[str]:
@@ -200,17 +239,17 @@ def _wrong(claim: ResourceClaim, rows: Rows) -> Iterator[str]:
         yield f"spec.devices.config has {size} bytes, allowed are {MOST_CONFIG}"
     for number, request in enumerate(devices.requests):
         where = f"spec.devices.requests[{number}] ({_word(request.name)})"
-        alternatives = [request.exactly] if request.exactly is not None else list(request.first_available)
-        known = [one for one in alternatives if one.device_class_name in rows]
+        alternatives = _each(request)
+        known = [one for _, one in alternatives if one.device_class_name in rows]
         if not alternatives:
             yield f"{where} has neither exactly nor firstAvailable"
         elif not known:
-            said = ", ".join(_word(one.device_class_name) for one in alternatives[:3])
+            said = ", ".join(_word(one.device_class_name) for _, one in alternatives[:3])
             yield (
                 f"{where} asks for DeviceClass {said}, which is not in the table of hook device-claims "
                 f"({', '.join(sorted(rows)) or 'empty'}); ask the operators, or use one that is"
             )
-        else:
+        elif not _alternatives(request, rows):
             yield from (f"{where} {text}" for text in _beyond(known[0]))
 
 
@@ -230,11 +269,17 @@ def _beyond(one: ExactRequest) -> Iterator[str]:
         yield "has a selector that is not CEL"
 
 
-def _asked(request: DeviceRequest, rows: Rows) -> AskedDevices | None:
+def _each(request: DeviceRequest) -> Sequence[tuple[str, ExactRequest]]:
+    """Its alternatives, by the names that their devices have in an allocation."""
     if request.exactly is not None:
-        return _of_row(request.name, request.exactly, rows)
-    one = next((one for one in request.first_available if one.device_class_name in rows), None)
-    return _of_row(f"{request.name}/{one.name}", one, rows) if one is not None else None
+        return [(request.name, request.exactly)]
+    return [(f"{request.name}/{one.name}", one) for one in request.first_available]
+
+
+def _alternatives(request: DeviceRequest, rows: Rows) -> tuple[AskedDevices, ...]:
+    """Those that Slurm can be asked for."""
+    known = (pair for pair in _each(request) if pair[1].device_class_name in rows)
+    return tuple(_of_row(name, one, rows) for name, one in known if not any(_beyond(one)))
 
 
 def _of_row(name: str, one: ExactRequest, rows: Rows) -> AskedDevices:

@@ -64,7 +64,7 @@ def translate(workload: Workload, rules: Rules) -> Translated | Reject:
     absurd = sizes.problem(workload.pods)
     if absurd:
         return Reject(reason="TooManyTerms", message=absurd)
-    devices = rules.devices_of(workload)
+    devices = devices_of(workload, rules)
     said, groups, wrong_words, wrong_amounts = _examined(workload, rules, devices)
     if wrong_words:
         return Reject(reason="InvalidAnnotation", message=annotations.together([*wrong_words, *wrong_amounts]))
@@ -83,6 +83,14 @@ def translate(workload: Workload, rules: Rules) -> Translated | Reject:
         *claims.annotated(said, gang=gang),
     ]
     return dataclasses.replace(_settled(claimed, found, gang=gang), demands=demands.of(workload), devices=devices)
+
+
+def devices_of(workload: Workload, rules: Rules) -> Mapping[str, tuple[Gres, ...]]:
+    """What the ResourceClaims of its pods, by uid, ask Slurm for; raises TryLater while that is being worked out."""
+    if not any(pod.spec.resource_claims for pod in workload.pods):
+        return {}
+    said = _annotated(workload)[0].get("partition")
+    return rules.devices_of(workload, rules.partition if said is None else str(said.value))
 
 
 def problems(workload: Workload, rules: Rules) -> tuple[str, ...]:

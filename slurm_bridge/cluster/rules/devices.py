@@ -75,18 +75,20 @@ class DeviceSight:
             one for one in of_driver if all(self.matches(text, one.id.driver, one.device) for text in conditions)
         )
 
-    def lacks(self, asked: Sequence[AskedDevices], node: str) -> str:
-        """Why a node cannot serve all of these requests, whatever is in use; "" where it can.
+    def judged(self, asked: Sequence[AskedDevices], node: str) -> tuple[str, int]:
+        """Why a node cannot serve all of these requests, whatever is in use, and "" where it can; for how many pods.
 
         Slurm gives any devices of a GRES: each of them on this node has to do, or the allocation could be of no use.
         """
         there, once = self.on(node), self._once()
         fitting = [(one, once.fitting(one, there)) for one in asked]
         if any(len(found) < one.count for one, found in fitting):
-            return LACKS
+            return LACKS, 0
         if assigned([ids for one, found in fitting for ids in [[each.id for each in found]] * one.count]) is None:
-            return LACKS
-        return MIXED if any(len(found) < len(once.alike(one, there)) for one, found in fitting) else ""
+            return LACKS, 0
+        if any(len(found) < len(once.alike(one, there)) for one, found in fitting):
+            return MIXED, 0
+        return "", min((_times(driver, fitting) for driver in {one.row.driver for one in asked}), default=0)
 
     def _once(self) -> "DeviceSight":
         """Each condition is looked at once for each device, however many requests have it."""
@@ -107,6 +109,12 @@ class DeviceSight:
             return ()
         of_rows = (AskedDevices(request="", row=row, count=1) for row in rows)
         return {one.id for each in of_rows for one in self.fitting(each, there)}
+
+
+def _times(driver: str, fitting: Sequence[tuple[AskedDevices, Sequence[NodeDevice]]]) -> int:
+    """For how many pods the devices of a driver are enough, at most."""
+    mine = [(one.count, found) for one, found in fitting if one.row.driver == driver]
+    return len({each.id for _, found in mine for each in found}) // sum(count for count, _ in mine)
 
 
 def _overlap(one: Gres, other: Gres) -> bool:

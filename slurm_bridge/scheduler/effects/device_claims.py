@@ -19,7 +19,6 @@ from slurm_bridge.cluster.rules.devices import DeviceSight
 from slurm_bridge.model import kinds
 from slurm_bridge.model.devices import Consumer, DeviceId, ResourceClaim
 from slurm_bridge.model.job import Phase
-from slurm_bridge.model.names import WorkloadKey
 from slurm_bridge.model.placeholder import Placeholder
 from slurm_bridge.model.pod import Pod
 from slurm_bridge.model.verdict import Reject
@@ -35,6 +34,7 @@ from slurm_bridge.scheduler.placement.device_claims import (
     Write,
 )
 from slurm_bridge.scheduler.placement.misfit import ClaimsPending, Misfit
+from slurm_bridge.scheduler.state import DesiredJob
 from slurm_bridge.translate import device_claims
 
 #: The kinds that are patched here; the access rules of the deployment are compared with it.
@@ -50,10 +50,10 @@ UNSERVED: Final = 10.0
 
 
 def settle(
-    ctx: SchedulerContext, key: WorkloadKey, spots: tuple[Spot, ...], read: Placeholder
+    ctx: SchedulerContext, desired: DesiredJob, spots: tuple[Spot, ...], read: Placeholder
 ) -> Misfit | ClaimsPending | None:
     """Write what is to be written; None when every claim of these pods has its devices."""
-    sight = ctx.config.chain.devices
+    key, sight = desired.workload.root.key, ctx.config.chain.devices
     claiming = [spot.pod for spot in spots if spot.pod.spec.resource_claims]
     if not claiming:
         return None
@@ -65,7 +65,7 @@ def settle(
     if isinstance(given, Misfit):
         return given
     with ctx.placing:
-        found = placement.look(spots, given, sight, holders(ctx, sight))
+        found = placement.look(spots, given, desired.translated.devices, sight, holders(ctx, sight))
         _begin(ctx, found.writes[:MOST_WRITES])
     for name in found.others:
         ctx.claim_waiters.add(waiter(*name), key)

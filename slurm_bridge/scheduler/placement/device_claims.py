@@ -38,7 +38,7 @@ from slurm_bridge.runtime import json_decoder
 from slurm_bridge.scheduler.placement.checks import Spot
 from slurm_bridge.scheduler.placement.misfit import Misfit, unseen
 from slurm_bridge.translate import device_claims
-from slurm_bridge.translate.device_claims import AskedDevices, ClaimKey, PodClaim, Unrequestable
+from slurm_bridge.translate.device_claims import AskedDevices, ClaimKey, Option, PodClaim, Unrequestable
 
 #: The reason on pods that hold nodes and wait for their devices.
 WAITS: Final = "WaitsForDevices"
@@ -138,13 +138,23 @@ class DevicesFound:
         return f"waits for {', '.join(named)}{more}"
 
 
-def look(spots: Sequence[Spot], given: Mapping[str, str], sight: DeviceSight, holders: Holders) -> DevicesFound:
-    """By the tables above. `given` are the devices of the job on each node, by Slurm's name, in Slurm's notation."""
+def look(
+    spots: Sequence[Spot],
+    given: Mapping[str, str],
+    asked: Mapping[str, tuple[Gres, ...]],
+    sight: DeviceSight,
+    holders: Holders,
+) -> DevicesFound:
+    """By the tables above.
+
+    `given` are the devices of the job on each node, by Slurm's name, in Slurm's notation; `asked` is what Slurm was
+    asked for each pod, by uid.
+    """
     by_node: dict[str, list[Spot]] = {}
     for spot in spots:
         if spot.pod.spec.resource_claims:
             by_node.setdefault(spot.node.name, []).append(spot)
-    view = _DeviceLook(sight, holders)
+    view = _DeviceLook(sight, holders, asked)
     for there in by_node.values():
         misfit = view.node(there, given.get(there[0].slurm_name, ""))
         if misfit is not None:
@@ -164,8 +174,8 @@ class _Need:
 class _DeviceLook:
     """The claims of one allocation, node by node."""
 
-    def __init__(self, sight: DeviceSight, holders: Holders) -> None:
-        self._sight, self._holders = sight, holders
+    def __init__(self, sight: DeviceSight, holders: Holders, asked: Mapping[str, tuple[Gres, ...]]) -> None:
+        self._sight, self._holders, self._asked = sight, holders, asked
         self.writes: list[Write] = []
         #: What is waited for in words, and the node.
         self.waiting: dict[str, str] = {}
@@ -178,10 +188,10 @@ class _DeviceLook:
         kept: set[DeviceId] = set()
         needs: list[_Need] = []
         for spot in spots:
-            claims = device_claims.of(spot.pod, self._sight.claim, self._sight.rows)
-            if isinstance(claims, Unrequestable):
-                return Misfit(reason=FAILED, message=claims.message)
-            for one in claims:
+            found = device_claims.options(spot.pod, self._sight.claim, self._sight.rows)
+            if isinstance(found, Unrequestable):
+                return Misfit(reason=FAILED, message=found.message)
+            for one in self._chosen(spot, found):
                 if self._busy(one.claim, node) or any(self._unknown(asked, node) for asked in one.asked):
                     continue
                 if one.claim.status.allocation is None:
@@ -191,6 +201,15 @@ class _DeviceLook:
         # What has to change first decides what is left for the others.
         ready = node not in self.waiting.values()
         return self._serve(node, needs, given, kept) if needs and ready else None
+
+    def _chosen(self, spot: Spot, found: Sequence[Option]) -> Option:
+        """Of the alternatives that Slurm was asked for, those that the claims have, else the first of the node."""
+        same = device_claims.meant(found, self._asked.get(spot.pod.uid))
+        if len(same) == 1:
+            return same[0]
+        kept = [one for one in same if all(each.claim.status.allocation is None or each.served for each in one)] or same
+        there = (one for one in kept if not self._sight.judged(device_claims.wish(one), spot.node.name)[0])
+        return next(there, kept[0])
 
     def _busy(self, claim: ResourceClaim, node: str) -> bool:
         """What is being written is not looked at: it may be out of date already."""

@@ -3,18 +3,21 @@
 import pathlib
 
 from slurm_bridge.model import kinds
-from tests.component.scheduler.claimed_devices import Devices, bridge_of, exactly, results_of, using
+from tests.component.scheduler.claimed_devices import DRIVER, Devices, bridge_of, exactly, results_of, using
 from tests.component.scheduler.device_rules import DeviceRules
 from tests.component.scheduler.gang_scenes import member
 from tests.simulation import fleet
 from tests.simulation.world import NAMESPACE, World
 
-PODS = ("a", "b", "c", "g-0", "g-1", "g-2")
+PODS = ("a", "b", "c", "d", "g-0", "g-1", "g-2")
 SHORT = {"kwok.local/outcome": "succeed", "kwok.local/seconds": "5"}
 
 
 class Scene:
-    """Pods with claims of templates and by name, one after the other and as a gang, on nodes with ten GPUs."""
+    """Pods with claims of templates and by name, one after the other and as a gang, on nodes with ten GPUs.
+
+    Pod d has two alternatives, of which no node has the first.
+    """
 
     def __init__(self, folder: pathlib.Path, seed: int = 1) -> None:
         world = World(seed, folder / "token", fleet=fleet.HYBRID)
@@ -28,6 +31,9 @@ class Scene:
         self.bridge.pod("a", spec=using("two"), annotations=SHORT)
         self.bridge.pod("b", spec=using("one", it="mine"), annotations=SHORT)
         self.bridge.pod("c", spec=using(it="mine"), annotations=SHORT)
+        options = [{"name": f"n{count}", "deviceClassName": DRIVER, "count": count} for count in (5, 3)]
+        self.devices.template("either", {"name": "gpu", "firstAvailable": options})
+        self.bridge.pod("d", spec=using("either"), annotations=SHORT)
         for number in range(3):
             member(self.bridge, f"g-{number}", size=3, spec=using("two"))
             marks = {"metadata": {"annotations": SHORT}}
