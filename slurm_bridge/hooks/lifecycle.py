@@ -11,7 +11,7 @@
     Reserves      passed, keeps                    says for which workloads nodes are kept
     HasThreads    dead                             has threads that have to live for as long as it does
     Parts         parts_of                         says which parts of a workload have to have nodes of their own
-    GivesDevices  devices_of, devices              says what ResourceClaims ask for, and which devices there are
+    GivesDevices  devices_of, devices, …           says what ResourceClaims ask for, and which devices there are
 
 Capabilities are found once, when a hook becomes part of a chain (`Capabilities.of`). Hooks of a site have `close` only;
 all others are for hooks that ship with the bridge. Registration refuses a hook with half of a capability (`problems`).
@@ -151,6 +151,12 @@ class GivesDevices(Protocol):
 
         `eligible` are the nodes that can take such a pod, whatever devices they have.
         """
+
+    def class_gres(self, views: Mapping[Need, View]) -> Mapping[str, str]:
+        """Extended resources behind which DeviceClasses are, and the GRES that one of each is in Slurm."""
+
+    def offers(self, views: Mapping[Need, View]) -> Mapping[str, Mapping[str, int]]:
+        """By the name of the node, what it has of these resources."""
 
     def devices(self, views: Mapping[Need, View]) -> DeviceSight:
         """Claims and devices as last heard."""

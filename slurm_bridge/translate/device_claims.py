@@ -7,6 +7,7 @@ was not made for the pod whose template it has  refused with words
 exactly N devices of a class of the table       N of its GRES
 firstAvailable                                  one option for each alternative, in order; those that Slurm cannot be
                                                 asked for are passed over
+extended resources of classes of the table      one claim for all of them, which the bridge makes (`class_resources`)
 all devices of a node, admin access,            refused with words: Slurm gives numbers of devices, each to one
 constraints, tolerations, parts of a capacity   job, and does not know what the devices have in common
 """
@@ -20,8 +21,10 @@ from typing import Final
 from slurm_bridge.model import texts
 from slurm_bridge.model.devices import EXACT_COUNT, DeviceRequest, DeviceSelector, ExactRequest, ResourceClaim
 from slurm_bridge.model.job import Gres
+from slurm_bridge.model.meta import ObjectMeta
 from slurm_bridge.model.pod import Pod
-from slurm_bridge.translate import gres, shapes
+from slurm_bridge.translate import class_resources, gres, shapes
+from slurm_bridge.translate.class_resources import ClassClaim, ClassOf
 
 #: The reason on pods whose claims cannot be turned into a request.
 REASON: Final = "DevicesNotRequestable"
@@ -80,10 +83,11 @@ class AskedDevices:
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
 class PodClaim:
-    """A claim of a pod, and what it asks for."""
+    """A claim of a pod, and what it asks for. `made`: it is for extended resources, and may have to be made yet."""
 
     claim: ResourceClaim
     asked: tuple[AskedDevices, ...]
+    made: ClassClaim | None = None
 
     @property
     def served(self) -> bool:
@@ -107,7 +111,9 @@ class Unrequestable:
     missing: bool = False
 
 
-def options(pod: Pod, claim_of: Lookup, rows: Rows) -> tuple[Option, ...] | Unrequestable:
+def options(
+    pod: Pod, claim_of: Lookup, rows: Rows, class_of: ClassOf = class_resources.no_class
+) -> tuple[Option, ...] | Unrequestable:
     """What the claims of a pod may ask for, the most wanted first; or the first thing that is wrong with them.
 
     Each claim is there once, in the order of the pod's spec. Without alternatives there is one option.
@@ -125,6 +131,11 @@ def options(pod: Pod, claim_of: Lookup, rows: Rows) -> tuple[Option, ...] | Unre
         if isinstance(made, Unrequestable):
             return dataclasses.replace(made, message=f"{where}: {made.message}")
         found.setdefault(made[0].claim.key, made)
+    of_classes = _of_classes(pod, claim_of, rows, class_of)
+    if isinstance(of_classes, Unrequestable):
+        return of_classes
+    if of_classes is not None:
+        found[of_classes.claim.key] = (of_classes,)
     absurd = _too_much(list(found.values()))
     if absurd:
         return Unrequestable(message=f"Pod {'/'.join(pod.key)}: the ResourceClaims have {absurd}")
@@ -139,20 +150,50 @@ def _too_much(claims: Sequence[tuple[PodClaim, ...]]) -> str:
     return f"{many} combinations of alternatives, allowed are {MOST_OPTIONS}" if many > MOST_OPTIONS else ""
 
 
-def wish(option: Option) -> Wish:
+def _of_classes(pod: Pod, claim_of: Lookup, rows: Rows, class_of: ClassOf) -> PodClaim | Unrequestable | None:
+    """The claim for its extended resources of DeviceClasses; None where it has none."""
+    made, where = class_resources.of(pod, class_of), f"Pod {'/'.join(pod.key)}"
+    if made is None:
+        return None
+    for request in made.requests:
+        wrong = next(_no_row(_each(request), rows), "")
+        if wrong:
+            return Unrequestable(message=f"{where}: an extended resource {wrong}")
+    asked = tuple(one for request in made.requests for one in _alternatives(request, rows))
+    absurd = next(_too_many(asked), "")
+    if absurd:
+        return Unrequestable(message=f"{where}: the extended resources of DeviceClasses: {absurd}")
+    found = claim_of(pod.metadata.namespace, made.name)
+    if found is not None and not class_resources.made_for(pod, found):
+        called = f"ResourceClaim {'/'.join(found.key)}"
+        return Unrequestable(message=f"{where}: {called} was not created for this pod, and has its name; delete it")
+    nothing = ResourceClaim(metadata=ObjectMeta(name=made.name, namespace=pod.metadata.namespace))
+    return PodClaim(claim=found or nothing, asked=asked, made=made)
+
+
+def wish(option: Iterable[PodClaim]) -> Wish:
     """What all claims of a pod ask for together."""
     return tuple(one for claim in option for one in claim.asked)
 
 
 def meant(found: Sequence[Option], asked: tuple[Gres, ...] | None) -> Sequence[Option]:
-    """The options for which Slurm was asked; all where that is not known."""
-    same = [one for one in found if gres_of(wish(one)) == asked]
+    """The options for which Slurm was asked; all where that is not known. Extended resources are asked for apart."""
+    if len(found) == 1:
+        return found
+    same = [one for one in found if gres_of(wish([claim for claim in one if claim.made is None])) == asked]
     return same or found
 
 
-def names(pod: Pod) -> frozenset[ClaimKey]:
+def asks(pod: Pod, class_of: ClassOf) -> bool:
+    """Whether it asks for devices that are given to claims."""
+    return bool(pod.spec.resource_claims) or class_resources.of(pod, class_of) is not None
+
+
+def names(pod: Pod, class_of: ClassOf = class_resources.no_class) -> frozenset[ClaimKey]:
     """The claims of a pod as far as they have names, whatever is known of them."""
-    found = (_claim_name(pod, entry) for entry in pod.spec.resource_claims)
+    found = [_claim_name(pod, entry) for entry in pod.spec.resource_claims]
+    if class_resources.of(pod, class_of) is not None:
+        found.append(class_resources.name_of(pod))
     return frozenset((pod.metadata.namespace, name) for name in found if isinstance(name, str))
 
 
@@ -198,7 +239,7 @@ def _read(
         return Unrequestable(message=f"{called} does not exist", missing=True)
     if claim.metadata.deletion_timestamp is not None:
         return Unrequestable(message=f"{called} is being deleted", missing=True)
-    if "resourceClaimName" not in entry and not _made_for(pod, claim):
+    if "resourceClaimName" not in entry and not class_resources.made_for(pod, claim):
         return Unrequestable(message=f"{called} was not created for this pod")
     wrong = next(_wrong(claim, rows), "")
     if wrong:
@@ -222,10 +263,6 @@ def _too_many(asked: Sequence[AskedDevices]) -> Iterator[str]:
         yield f"spec.devices.requests have {conditions} different selectors, allowed are {MOST_CONDITIONS}"
 
 
-def _made_for(pod: Pod, claim: ResourceClaim) -> bool:
-    return any(one.controller and one.uid == pod.uid for one in claim.metadata.owner_references)
-
-
 def _wrong(claim: ResourceClaim, rows: Rows) -> Iterator[str]:
     """What Slurm cannot be asked for, field by field."""
     devices = claim.spec.devices
@@ -244,13 +281,18 @@ def _wrong(claim: ResourceClaim, rows: Rows) -> Iterator[str]:
         if not alternatives:
             yield f"{where} has neither exactly nor firstAvailable"
         elif not known:
-            said = ", ".join(_word(one.device_class_name) for _, one in alternatives[:3])
-            yield (
-                f"{where} asks for DeviceClass {said}, which is not in the table of hook device-claims "
-                f"({', '.join(sorted(rows)) or 'empty'}); ask the operators, or use one that is"
-            )
+            yield from (f"{where} {text}" for text in _no_row(alternatives, rows))
         elif not _alternatives(request, rows):
             yield from (f"{where} {text}" for text in _beyond(known[0]))
+
+
+def _no_row(alternatives: Sequence[tuple[str, ExactRequest]], rows: Rows) -> Iterator[str]:
+    if not any(one.device_class_name in rows for _, one in alternatives):
+        said = ", ".join(_word(one.device_class_name) for _, one in alternatives[:3])
+        yield (
+            f"asks for DeviceClass {said}, which is not in the table of hook device-claims "
+            f"({', '.join(sorted(rows)) or 'empty'}); ask the operators, or use one that is"
+        )
 
 
 def _beyond(one: ExactRequest) -> Iterator[str]:

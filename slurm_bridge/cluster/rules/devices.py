@@ -11,8 +11,10 @@ from typing import Final
 from slurm_bridge.model import devices
 from slurm_bridge.model.devices import Device, DeviceClass, DeviceId, ResourceClaim, ResourceSlice
 from slurm_bridge.model.job import Gres
-from slurm_bridge.translate import device_claims
-from slurm_bridge.translate.device_claims import AskedDevices, DeviceRow, Rows
+from slurm_bridge.model.pod import Pod
+from slurm_bridge.translate import class_resources, device_claims
+from slurm_bridge.translate.class_resources import ClassOf
+from slurm_bridge.translate.device_claims import AskedDevices, ClaimKey, DeviceRow, Option, Rows, Unrequestable
 
 #: The words about nodes without enough such devices, and about nodes with others beside them.
 LACKS: Final = "node(s) do not have the claimed devices"
@@ -57,6 +59,19 @@ class DeviceSight:
     device_class: Callable[[str], DeviceClass | None]
     on: Callable[[str], Sequence[NodeDevice]]
     matches: Matches
+    class_of: ClassOf = class_resources.no_class
+
+    def options(self, pod: Pod) -> tuple[Option, ...] | Unrequestable:
+        """What its claims may ask for."""
+        return device_claims.options(pod, self.claim, self.rows, self.class_of)
+
+    def asks(self, pod: Pod) -> bool:
+        """Whether it has claims, or gets one."""
+        return device_claims.asks(pod, self.class_of)
+
+    def names(self, pod: Pod) -> frozenset[ClaimKey]:
+        """The claims of a pod as far as they have names, whatever is known of them."""
+        return device_claims.names(pod, self.class_of)
 
     def of(self, asked: AskedDevices) -> tuple[str, ...] | None:
         """All conditions on a device of this request; None while its class is not known."""

@@ -3,6 +3,7 @@
 The claims themselves are written by the scheduler, between the allocation and the binding.
 """
 
+import collections
 import dataclasses
 from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import ClassVar, Final
@@ -13,6 +14,7 @@ from slurm_bridge.cluster.rules.devices import DeviceSight
 from slurm_bridge.families.device_claims import options as opts
 from slurm_bridge.families.device_claims.judged import JudgedNode, JudgedWishes, forget_gone
 from slurm_bridge.families.device_claims.published import PublishedDevices
+from slurm_bridge.families.device_claims.resource_classes import ResourceClasses
 from slurm_bridge.families.device_claims.selectors import Selectors, TooMuch
 from slurm_bridge.hooks.base import GO, Admit, Ask, Denied, Nodes, Session
 from slurm_bridge.hooks.needs import Need, View
@@ -24,7 +26,7 @@ from slurm_bridge.model.job import Gres
 from slurm_bridge.model.pod import Pod
 from slurm_bridge.model.verdict import Wait
 from slurm_bridge.model.workload import Workload
-from slurm_bridge.translate import device_claims
+from slurm_bridge.translate import device_claims, gres
 from slurm_bridge.translate.device_claims import Option, PodClaim, Unrequestable, Wish
 
 #: The reason on pods whose claims others hold.
@@ -48,10 +50,11 @@ class DeviceClaims:
     Options: ClassVar = opts.DeviceClaimsOptions
     services = True
     needs = frozenset({Need.RESOURCECLAIMS, Need.RESOURCESLICES, Need.DEVICECLASSES})
-    honours = frozenset({Feature.RESOURCE_CLAIMS})
+    honours = frozenset({Feature.RESOURCE_CLAIMS, Feature.CLASS_RESOURCES})
 
     def __init__(self, options: opts.DeviceClaimsOptions, services: HookServices) -> None:
-        self._rows = options.rows
+        self._rows, self._snapshot = options.rows, services.snapshot
+        self._resources: VersionCache[tuple[()], ResourceClasses] = VersionCache(1)
         self._selectors = Selectors(services.clock.now)
         self._denied: VersionCache[tuple[tuple[Wish, ...], Nodes], Denied] = VersionCache(MOST_ANSWERS)
         self._chosen: VersionCache[tuple[tuple[Wish, ...], Nodes, int], Wish] = VersionCache(MOST_ANSWERS)
@@ -64,7 +67,7 @@ class DeviceClaims:
         if shared:
             return Wait(reason=device_claims.REASON, message=shared, warning=True)
         ours = frozenset(pod.uid for pod in pods)
-        claiming = (pod for pod in pods if pod.spec.resource_claims and not pod.bound)
+        claiming = (pod for pod in pods if not pod.bound and sight.asks(pod))
         try:
             with self._selectors.at_most(MOST_EVALUATIONS, MOST_LOOK_UPS):
                 obstacles = (self._obstacle(pod, sight, ours, ask.devices.get(pod.uid)) for pod in claiming)
@@ -145,6 +148,25 @@ class DeviceClaims:
                 for_one = for_one or (wish if there else None)
         return for_one or wishes[0]
 
+    def class_gres(self, views: Mapping[Need, View]) -> Mapping[str, str]:
+        """Extended resources behind which classes of the table are, and the GRES of each."""
+        found = self._classes(views.__getitem__).rows(self._rows)
+        return {resource: gres.spell(row.gres) for resource, row in found.items()}
+
+    def offers(self, views: Mapping[Need, View]) -> Mapping[str, Mapping[str, int]]:
+        """How many devices of their drivers each node has."""
+        slices, rows = views[Need.RESOURCESLICES], self._classes(views.__getitem__).rows(self._rows)
+        found: dict[str, Mapping[str, int]] = {}
+        for node in self._published.nodes(slices):
+            drivers = collections.Counter(one.id.driver for one in self._published.on(node, slices))
+            found[node] = {name: drivers[row.driver] for name, row in rows.items() if drivers[row.driver]}
+        return found
+
+    def _classes(self, view: Callable[[Need], View]) -> ResourceClasses:
+        classes, snapshot = view(Need.DEVICECLASSES), self._snapshot()
+        version = classes.version + snapshot.version
+        return self._resources.get(version, (), lambda: ResourceClasses.of(classes.all(), snapshot))
+
     def devices(self, views: Mapping[Need, View]) -> DeviceSight:
         """For the scheduler, once Slurm has allocated."""
         return dataclasses.replace(self._sight(lambda need: views[need]), matches=self._in_time)
@@ -159,7 +181,7 @@ class DeviceClaims:
     def _obstacle(
         self, pod: Pod, sight: DeviceSight, ours: frozenset[str], asked: tuple[Gres, ...] | None
     ) -> Wait | None:
-        found = device_claims.options(pod, sight.claim, self._rows)
+        found = sight.options(pod)
         if isinstance(found, Unrequestable):
             reason = device_claims.MISSING if found.missing else device_claims.REASON
             return Wait(reason=reason, message=found.message, warning=not found.missing)
@@ -186,7 +208,7 @@ class DeviceClaims:
 
     def _wishes(self, pod: Pod, sight: DeviceSight, asked: tuple[Gres, ...] | None) -> Sequence[Wish]:
         """What its claims ask for: of alternatives that are the same to Slurm, each node may have another one."""
-        found = device_claims.options(pod, sight.claim, self._rows) if pod.spec.resource_claims else ((),)
+        found = sight.options(pod)
         return (
             ((),) if isinstance(found, Unrequestable) else [*map(device_claims.wish, device_claims.meant(found, asked))]
         )
@@ -227,6 +249,7 @@ class DeviceClaims:
             device_class=device_class,
             on=lambda node: self._published.on(node, slices),
             matches=self._selectors.matches,
+            class_of=self._classes(view).behind,
         )
 
 

@@ -10,6 +10,11 @@
     has devices for other pods, or for none                 wait
     has none                                                those of the allocation, by their indices
 
+    the claim for extended resources                        what follows
+    ──────────────────────────────────────────────────────  ─────────────────────────────────────────────────────────
+    is not made, or not named by the pod's status           it is made, and named; then as above
+    is not what the pod needs, or not needed any more       it loses its devices, then it is deleted
+
     the devices of the allocation                           what follows
     ──────────────────────────────────────────────────────  ─────────────────────────────────────────────────────────
     Slurm gives indices, and a device with each is there    the claims get just these
@@ -37,7 +42,8 @@ from slurm_bridge.model.pod import Pod
 from slurm_bridge.runtime import json_decoder
 from slurm_bridge.scheduler.placement.checks import Spot
 from slurm_bridge.scheduler.placement.misfit import Misfit, unseen
-from slurm_bridge.translate import device_claims
+from slurm_bridge.translate import class_resources, device_claims
+from slurm_bridge.translate.class_resources import ClassClaim
 from slurm_bridge.translate.device_claims import AskedDevices, ClaimKey, Option, PodClaim, Unrequestable
 
 #: The reason on pods that hold nodes and wait for their devices.
@@ -101,7 +107,33 @@ class TakeBack:
         return {"metadata": {"resourceVersion": version}, "status": {"allocation": None, "reservedFor": None}}
 
 
-Write = Allocate | TakeBack
+@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
+class MakeClaim:
+    """The claim for the extended resources of a pod is made where it is `missing`, and the pod's status names it."""
+
+    made: ClassClaim
+    missing: bool
+
+    @property
+    def changes(self) -> Manifest:
+        """Of the pod's status."""
+        return {"status": {"extendedResourceClaimStatus": class_resources.written(self.made.status)}}
+
+
+@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
+class DropClaim:
+    """A claim that was made for a pod's extended resources, and is not what the pod needs, is deleted."""
+
+    pod: Pod
+    claim: ResourceClaim | None
+
+    @property
+    def changes(self) -> Manifest:
+        """Of the pod's status."""
+        return {"status": {"extendedResourceClaimStatus": None}}
+
+
+Write = Allocate | TakeBack | MakeClaim | DropClaim
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
@@ -152,7 +184,7 @@ def look(
     """
     by_node: dict[str, list[Spot]] = {}
     for spot in spots:
-        if spot.pod.spec.resource_claims:
+        if sight.asks(spot.pod) or spot.pod.status.extended_resource_claim_status is not None:
             by_node.setdefault(spot.node.name, []).append(spot)
     view = _DeviceLook(sight, holders, asked)
     for there in by_node.values():
@@ -188,10 +220,14 @@ class _DeviceLook:
         kept: set[DeviceId] = set()
         needs: list[_Need] = []
         for spot in spots:
-            found = device_claims.options(spot.pod, self._sight.claim, self._sight.rows)
+            found = self._sight.options(spot.pod)
             if isinstance(found, Unrequestable):
                 return Misfit(reason=FAILED, message=found.message)
-            for one in self._chosen(spot, found):
+            chosen = self._chosen(spot, found)
+            self._old(spot, chosen)
+            for one in chosen:
+                if one.made is not None and not self._stands(one.claim, one.made, spot):
+                    continue
                 if self._busy(one.claim, node) or any(self._unknown(asked, node) for asked in one.asked):
                     continue
                 if one.claim.status.allocation is None:
@@ -210,6 +246,36 @@ class _DeviceLook:
         kept = [one for one in same if all(each.claim.status.allocation is None or each.served for each in one)] or same
         there = (one for one in kept if not self._sight.judged(device_claims.wish(one), spot.node.name)[0])
         return next(there, kept[0])
+
+    def _stands(self, claim: ResourceClaim, made: ClassClaim, spot: Spot) -> bool:
+        """Whether the claim for its extended resources is as it has to be."""
+        called, node = f"ResourceClaim {'/'.join(claim.key)}", spot.node.name
+        if claim.metadata.deletion_timestamp is not None:
+            self.waiting[f"{called} to be deleted"] = node
+        elif claim.uid and not made.is_as_made(claim):
+            self._drop(claim, spot)
+        elif not claim.uid or spot.pod.status.extended_resource_claim_status != made.status:
+            self.writes.append(MakeClaim(made=made, missing=not claim.uid))
+            self.waiting[f"{called}, which is made for the pod's extended resources"] = node
+        else:
+            return True
+        return False
+
+    def _old(self, spot: Spot, chosen: Option) -> None:
+        """A pod that needs no such claim any more must not name one: its kubelet would wait for it."""
+        named, key = spot.pod.status.extended_resource_claim_status, spot.pod.metadata.namespace
+        if named is not None and all(one.made is None for one in chosen):
+            claim = self._sight.claim(key, named.resource_claim_name)
+            self._drop(claim if claim is not None and class_resources.made_for(spot.pod, claim) else None, spot)
+
+    def _drop(self, claim: ResourceClaim | None, spot: Spot) -> None:
+        node = spot.node.name
+        if claim is not None and (claim.status.allocation is not None or claim.uid in self._holders.busy):
+            if not self._busy(claim, node):
+                self._take_back(claim, spot)
+            return
+        self.writes.append(DropClaim(pod=spot.pod, claim=claim))
+        self.waiting[f"pod {'/'.join(spot.pod.key)} to lose a ResourceClaim that it does not need"] = node
 
     def _busy(self, claim: ResourceClaim, node: str) -> bool:
         """What is being written is not looked at: it may be out of date already."""
@@ -232,21 +298,25 @@ class _DeviceLook:
 
     def _settled(self, one: PodClaim, spot: Spot, given: "JobDevices") -> bool:
         """Whether a claim with devices has those that it would get now."""
-        claim, called = one.claim, f"ResourceClaim {'/'.join(one.claim.key)}"
+        claim = one.claim
         users = {user.uid for user in claim.status.reserved_for}
         # Kubernetes' controller adds pods that have ended now and then, and takes them out again.
         doubted = claim.uid in self._holders.doubted
         if spot.pod.uid in users and not doubted and self._right(one, spot, given):
             return True
         self.soon = self.soon or doubted
-        if users != {spot.pod.uid}:
+        self._take_back(claim, spot)
+        return False
+
+    def _take_back(self, claim: ResourceClaim, spot: Spot) -> None:
+        """Its pod has no node: they are of an earlier allocation. What it gets instead is looked at afterwards."""
+        called = f"ResourceClaim {'/'.join(claim.key)}"
+        if {user.uid for user in claim.status.reserved_for} == {spot.pod.uid}:
+            self.writes.append(TakeBack(claim))
+            self.waiting[f"{called} to give back devices of an earlier allocation"] = spot.node.name
+        else:
             self.waiting[f"{called}, which has devices for others"] = spot.node.name
             self.others.append(claim.key)
-            return False
-        # Its pod has no node: they are of an earlier allocation. What it gets instead is looked at afterwards.
-        self.writes.append(TakeBack(claim))
-        self.waiting[f"{called} to give back devices of an earlier allocation"] = spot.node.name
-        return False
 
     def _right(self, one: PodClaim, spot: Spot, given: "JobDevices") -> bool:
         """Whether it has what it would get now."""
