@@ -9,14 +9,15 @@ from tests.component.scheduler.gang_scenes import member
 from tests.simulation import fleet
 from tests.simulation.world import NAMESPACE, World
 
-PODS = ("a", "b", "c", "d", "g-0", "g-1", "g-2")
+PODS = ("a", "b", "c", "d", "e", "g-0", "g-1", "g-2")
+GPU = "example.com/gpu"
 SHORT = {"kwok.local/outcome": "succeed", "kwok.local/seconds": "5"}
 
 
 class Scene:
     """Pods with claims of templates and by name, one after the other and as a gang, on nodes with ten GPUs.
 
-    Pod d has two alternatives, of which no node has the first.
+    Pod d has two alternatives, of which no node has the first. Pod e asks by an extended resource.
     """
 
     def __init__(self, folder: pathlib.Path, seed: int = 1) -> None:
@@ -34,6 +35,9 @@ class Scene:
         options = [{"name": f"n{count}", "deviceClassName": DRIVER, "count": count} for count in (5, 3)]
         self.devices.template("either", {"name": "gpu", "firstAvailable": options})
         self.bridge.pod("d", spec=using("either"), annotations=SHORT)
+        self.devices.named(GPU)
+        asking = {"name": "c", "image": "x", "resources": {"limits": {"cpu": "1", GPU: "2"}}}
+        self.bridge.pod("e", spec={"containers": [asking]}, annotations=SHORT)
         for number in range(3):
             member(self.bridge, f"g-{number}", size=3, spec=using("two"))
             marks = {"metadata": {"annotations": SHORT}}

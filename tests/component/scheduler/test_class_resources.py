@@ -42,7 +42,7 @@ def asking(count: int = 1, resource: str = GPU, **more: Any) -> Json:
 def made(bridge: Bridge, name: str = "a") -> Json:
     """The claim that the status of a pod names."""
     status = bridge.manifest(name)["status"]["extendedResourceClaimStatus"]
-    found = bridge.kube.get(kinds.RESOURCECLAIMS, (NAMESPACE, status["resourceClaimName"]))
+    found = bridge.kube.get(kinds.RESOURCECLAIMS, NAMESPACE, status["resourceClaimName"])
     assert found is not None
     return found
 
@@ -95,8 +95,8 @@ def test_a_resource_that_some_node_has_by_a_plugin_is_left_to_it(bridge: Bridge,
 def test_the_table_of_gres_counts_a_resource_once(tmp_path: pathlib.Path) -> None:
     """The resource of the vendor's plugin may be that of the vendor's class."""
     bridge = bridge_of(tmp_path)
-    Devices(bridge).named("nvidia.com/gpu")
-    bridge.pod("a", spec=asking(2, "nvidia.com/gpu"))
+    Devices(bridge).named("amd.com/gpu")
+    bridge.pod("a", spec=asking(2, "amd.com/gpu"))
     bridge.until(lambda: bridge.node_of("a"))
     assert asked(bridge) == "gpu:2"
 
@@ -129,7 +129,7 @@ def test_a_claim_of_this_name_that_is_not_the_pods_is_left_alone(bridge: Bridge,
     assert pod is not None
     name = class_resources.name_of(pod)
     devices.claim(name, exactly(count=3))
-    bridge.slurm.control.resume()
+    bridge.slurm.control.unpause()
     bridge.run(20)
     assert bridge.node_of("a") == ""
     assert "was not created for this pod" in bridge.condition("a")[1]
@@ -150,7 +150,7 @@ def test_a_claim_that_asks_for_more_than_the_pod_is_replaced(bridge: Bridge, dev
     meta = {"name": class_resources.name_of(pod), "namespace": NAMESPACE, "ownerReferences": [owner]}
     spec = {"devices": {"requests": [exactly("container-0-request-1", 4)]}}
     bridge.kube.create(kinds.RESOURCECLAIMS, {"metadata": meta, "spec": spec})
-    bridge.slurm.control.resume()
+    bridge.slurm.control.unpause()
     bridge.until(lambda: bridge.node_of("a"))
     assert len(devices.held("a")) == 1
 
