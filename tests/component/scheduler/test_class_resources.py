@@ -121,7 +121,7 @@ def test_the_gres_annotation_beside_it_is_told(bridge: Bridge, devices: Devices)
 
 @pytest.mark.security("neighbours")
 def test_a_claim_of_this_name_that_is_not_the_pods_is_left_alone(bridge: Bridge, devices: Devices) -> None:
-    """The pod waits, and is told; when the claim is gone it gets its own."""
+    """A claim of a user with the name of the claim that a pod is to get is left alone; the pod waits, and is told."""
     bridge.slurm.control.pause()
     uid = bridge.pod("a", spec=asking())
     bridge.run(2)
@@ -140,7 +140,7 @@ def test_a_claim_of_this_name_that_is_not_the_pods_is_left_alone(bridge: Bridge,
 
 @pytest.mark.security("input")
 def test_a_claim_that_asks_for_more_than_the_pod_is_replaced(bridge: Bridge, devices: Devices) -> None:
-    """A user made it in the pod's name: four GPUs where Slurm is asked for one."""
+    """A claim that a user made in a pod's name, for more than the pod asks for, is replaced before it has devices."""
     bridge.slurm.control.pause()
     uid = bridge.pod("a", spec=asking())
     bridge.run(2)

@@ -140,7 +140,7 @@ def test_when_the_devices_go_the_next_alternative_is_asked_for(bridge: Bridge, d
 
 @pytest.mark.security("fairness")
 def test_too_many_combinations_are_told(bridge: Bridge, devices: Devices) -> None:
-    """Eight requests of eight alternatives would be sixteen million."""
+    """Claims whose alternatives have more than sixteen combinations are refused in words, before any is looked at."""
     many = [first_of(*(option(f"o{one}", one + 1) for one in range(8)), name=f"r{row}") for row in range(8)]
     devices.claim("many", *many)
     devices.template("four", *(first_of(option("a"), option("b", 2), name=f"r{row}") for row in range(3)))

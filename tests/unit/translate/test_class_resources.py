@@ -133,7 +133,7 @@ def stored(claim: ClassClaim, **changes: Any) -> ResourceClaim:
 
 @pytest.mark.security("input")
 def test_a_claim_that_asks_for_something_else_is_told_apart() -> None:
-    """A user may have made it under this name."""
+    """A claim in the name of a pod counts only if it asks for just what the pod's extended resources are."""
     claim = made(asking([container("x", gpu="1")]))
     assert claim.is_as_made(stored(claim))
     more = [{"name": "container-0-request-0", "exactly": {"deviceClassName": "gpu.example.com", "count": 2}}]
