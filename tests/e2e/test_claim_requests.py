@@ -4,8 +4,9 @@ The first five are what the examples of the bridge in Go ask for, with this clus
 for one device by the extended resource that every DeviceClass has.
 """
 
+import functools
 import secrets
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
 import pytest
@@ -148,7 +149,7 @@ def test_the_extended_resource_that_a_class_names(claims: Claims) -> None:
 
 def test_the_first_alternative_that_a_node_has(claims: Claims) -> None:
     """No node has nine, and none has devices of this name: two are asked for."""
-    options = [
+    options: list[Json] = [
         {"name": "nine", "deviceClassName": DRIVER, "count": 9},
         {"name": "other", "deviceClassName": DRIVER, "selectors": [{"cel": {"expression": "device.driver == 'x'"}}]},
         {"name": "two", "deviceClassName": DRIVER, "count": 2},
@@ -164,10 +165,12 @@ def test_a_daemon_that_is_killed_makes_no_second_claim(claims: Claims) -> None:
     """Ten pods come one after the other, and it dies when a claim was made, has devices, or is named."""
     world, seen = claims.world, set[str]()
     for number in range(10):
-        pod(world, f"k{number}", **asking(f"{BY_CLASS}/{DRIVER}", seconds="2"))
+        made = worlds.pod(f"k{number}", world.daemon.scheduler, **asking(f"{BY_CLASS}/{DRIVER}", seconds="2"))
+        made["metadata"]["labels"] = {"test": "killed"}
+        world.create(made)
         if number % 2:
             moment = (bool, results, users)[number % 3]
-            wait.until(lambda moment=moment: any(map(moment, claims.claims())), "a claim", 60.0, every=0.01)
+            wait.until(functools.partial(_some, claims, moment), "a claim", 60.0, every=0.01)
             world.daemon.kill()
             world.daemon.start()
         for claim in claims.claims():
@@ -177,5 +180,9 @@ def test_a_daemon_that_is_killed_makes_no_second_claim(claims: Claims) -> None:
         assert len(held) == len(set(held)), held
     for number in range(10):
         world.await_pod(f"k{number}", "its end", worlds.has_succeeded, 120.0)
-    assert not support_given.twice(support_given.by_pods(world))
+    assert not support_given.twice(support_given.by_pods(world, "test=killed"))
     assert len(seen) == len({one.partition(" ")[0] for one in seen}), "a pod had two claims"
+
+
+def _some(claims: Claims, moment: Callable[[Json], object]) -> bool:
+    return any(map(moment, claims.claims()))

@@ -113,7 +113,7 @@ def test_a_class_that_is_not_in_the_table_is_told(bridge: Bridge, devices: Devic
 
 def test_the_gres_annotation_beside_it_is_told(bridge: Bridge, devices: Devices) -> None:
     """It would replace what the claim needs."""
-    assert devices
+    assert devices.claims() == []
     bridge.pod("a", spec=asking(), annotations={"slurmjob.slinky.slurm.net/gres": "gpu:1"})
     bridge.run(3)
     assert "leave it out" in bridge.condition("a")[1]

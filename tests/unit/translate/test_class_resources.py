@@ -111,7 +111,7 @@ def test_containers_that_end_share_with_others(case: str) -> None:
 
 def test_no_class_no_claim() -> None:
     """Resources of device plugins are none of it, nor amounts of zero."""
-    plugged = container("x", cpu="1", **{"other.com/gpu": "1"})
+    plugged = Container(name="x", resources=ResourceNeeds(limits={"other.com/gpu": "1"}))
     assert class_resources.of(asking([plugged, container("y", gpu="0")]), lambda name: CLASSES.get(name, "")) is None
 
 
