@@ -42,6 +42,8 @@ MOST_CONDITIONS: Final = 16
 MOST_OF_POD: Final = 32
 #: Combinations of the alternatives of all claims of a pod.
 MOST_OPTIONS: Final = 16
+#: Pods that may share a claim, as Kubernetes has it.
+MOST_USERS: Final = 256
 #: Bytes of the parameters for the drivers in a claim.
 MOST_CONFIG: Final = 64 << 10
 
@@ -202,18 +204,17 @@ def gres_of(asked: Wish) -> tuple[Gres, ...]:
     return shapes.added([(dataclasses.replace(one.row.gres, count=one.count),) for one in asked])
 
 
-def shared(pods: Sequence[Pod]) -> str:
-    """What is wrong where several pods of one workload use the same claim; "" where none do."""
-    users: dict[ClaimKey, str] = {}
+def shared(pods: Sequence[Pod]) -> Mapping[ClaimKey, tuple[Pod, ...]]:
+    """The claims that several of these pods use, and these in the order of their uids."""
+    users: dict[ClaimKey, list[Pod]] = {}
     for pod in pods:
-        for key in sorted(names(pod)):
-            if key in users:
-                return (
-                    f"ResourceClaim {'/'.join(key)} is used by pods {users[key]} and {pod.metadata.name} of the gang, "
-                    "and Slurm gives devices to each of them: give each its own by a resourceClaimTemplateName"
-                )
-            users[key] = pod.metadata.name
-    return ""
+        for key in names(pod) if pod.spec.resource_claims else ():
+            users.setdefault(key, []).append(pod)
+    return {key: tuple(sorted(found, key=_uid)) for key, found in users.items() if len(found) > 1}
+
+
+def _uid(pod: Pod) -> str:
+    return pod.uid
 
 
 def _claim_name(pod: Pod, entry: Mapping[str, object]) -> str | Unrequestable | None:

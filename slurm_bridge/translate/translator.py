@@ -19,6 +19,7 @@ from slurm_bridge.translate import (
     claims,
     class_resources,
     demands,
+    device_claims,
     gres,
     members,
     resources,
@@ -54,7 +55,7 @@ class Translated:
     `shapes` are the pods by what they ask for; `told` is what an event says of the form. `node_memory_mib` is the most
     that pods of a gang may take of a node together, None for all of it. `demands` are the fields that some hook has to
     honour, `devices` those of the ResourceClaims of its pods, by uid, and `of_classes` their extended resources behind
-    which DeviceClasses are, with the GRES of each.
+    which DeviceClasses are, with the GRES of each. `shared_claim`: several pods use it, so all have to be on one node.
     """
 
     request: JobRequest
@@ -68,6 +69,7 @@ class Translated:
     demands: tuple[FeatureDemand, ...] = ()
     devices: Mapping[str, tuple[Gres, ...]] = dataclasses.field(default_factory=dict)
     of_classes: Mapping[str, str] = dataclasses.field(default_factory=dict)
+    shared_claim: str = ""
 
 
 def translate(workload: Workload, rules: Rules) -> Translated | Reject:
@@ -97,7 +99,14 @@ def translate(workload: Workload, rules: Rules) -> Translated | Reject:
         *claims.annotated(said, gang=gang),
     ]
     settled = _settled(claimed, found, gang=gang)
-    return dataclasses.replace(settled, demands=demands.of(workload), devices=devices, of_classes=of_classes)
+    shared = next(iter(sorted(device_claims.shared(workload.pods))), None) if gang else None
+    return dataclasses.replace(
+        settled,
+        demands=demands.of(workload),
+        devices=devices,
+        of_classes=of_classes,
+        shared_claim="/".join(shared) if shared is not None else "",
+    )
 
 
 def devices_of(workload: Workload, rules: Rules) -> Mapping[str, tuple[Gres, ...]]:

@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from tests import wait
-from tests.e2e import support_families, support_given, support_real, support_servers
+from tests.e2e import support_devices, support_families, support_given, support_real, support_servers
 from tests.e2e import support_world as worlds
 from tests.e2e.support_devices import GROUP, Claims, results, users
 from tests.e2e.support_fixtures import OpenWorld
@@ -159,6 +159,23 @@ def test_the_first_alternative_that_a_node_has(claims: Claims) -> None:
     assert len(told(claims, "a").gpus) == 2
     (claim,) = claims.claims()
     assert {one["request"] for one in results(claim)} == {"gpu/two"}
+
+
+def test_pods_of_a_gang_share_a_claim_that_all_of_them_name(claims: Claims) -> None:
+    """Slurm is asked for its devices once; both containers are given the same ones, and others ask for what is left."""
+    world = claims.world
+    claims.claim("ours", 2)
+    Objects(world).create("CoschedulingPodGroup", "ours", {"minMember": 2})
+    for name in ("left", "right"):
+        made = support_given.pod(claims, name, "")
+        made["spec"].update(support_devices.using(claim="ours"))
+        made["metadata"]["labels"] = {"scheduling.x-k8s.io/pod-group": "ours"}
+        world.create(made)
+    pod(world, "other", **asking(f"{BY_CLASS}/{DRIVER}", 2))
+    one, same, other = (told(claims, name) for name in ("left", "right", "other"))
+    assert one.gpus == same.gpus
+    assert len(one.gpus | other.gpus) == 4
+    world.kube.delete(f"{claims.path}/ours")
 
 
 def test_a_daemon_that_is_killed_makes_no_second_claim(claims: Claims) -> None:

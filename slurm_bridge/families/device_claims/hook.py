@@ -5,7 +5,7 @@ The claims themselves are written by the scheduler, between the allocation and t
 
 import collections
 import dataclasses
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from typing import ClassVar, Final
 
 from slurm_bridge import errors
@@ -27,7 +27,7 @@ from slurm_bridge.model.pod import Pod
 from slurm_bridge.model.verdict import Wait
 from slurm_bridge.model.workload import Workload
 from slurm_bridge.translate import device_claims, gres
-from slurm_bridge.translate.device_claims import Option, PodClaim, Unrequestable, Wish
+from slurm_bridge.translate.device_claims import ClaimKey, Option, PodClaim, Unrequestable, Wish
 
 #: The reason on pods whose claims others hold.
 HELD: Final = "ResourceClaimInUse"
@@ -63,9 +63,10 @@ class DeviceClaims:
 
     def admit(self, session: Session, ask: Ask) -> Admit | Wait:
         pods, sight = ask.every_pod, self._sight(session.view)
-        shared = device_claims.shared(pods) if ask.workload.gang is not None else ""
-        if shared:
-            return Wait(reason=device_claims.REASON, message=shared, warning=True)
+        shared = device_claims.shared(pods) if ask.workload.gang is not None else {}
+        wrong = next(_unshareable(shared, sight), "")
+        if wrong:
+            return Wait(reason=device_claims.REASON, message=wrong, warning=True)
         ours = frozenset(pod.uid for pod in pods)
         claiming = (pod for pod in pods if not pod.bound and sight.asks(pod))
         try:
@@ -98,11 +99,13 @@ class DeviceClaims:
 
         Of alternatives it is the first one for which the eligible nodes have devices.
         """
+        shared = device_claims.shared(workload.pods)
         alike: dict[tuple[Wish, ...], list[tuple[Pod, Sequence[Option]]]] = {}
         for pod in workload.pods:
             if pod.spec.resource_claims:
                 found = device_claims.options(pod, _claim_of(views.get(Need.RESOURCECLAIMS)), self._rows)
                 if not isinstance(found, Unrequestable):
+                    found = tuple(_counted_once(one, pod, shared) for one in found)
                     alike.setdefault(tuple(map(device_claims.wish, found)), []).append((pod, found))
         asked: dict[str, tuple[Gres, ...]] = {}
         for wishes, pods in alike.items():
@@ -255,6 +258,22 @@ class DeviceClaims:
 
 def _version(view: Callable[[Need], View]) -> int:
     return view(Need.RESOURCESLICES).version + view(Need.DEVICECLASSES).version
+
+
+def _counted_once(option: Option, pod: Pod, shared: Mapping[ClaimKey, Sequence[Pod]]) -> Option:
+    """Slurm is asked for a claim that several pods use with the first of them."""
+    return tuple(one for one in option if shared.get(one.claim.key, (pod,))[0].uid == pod.uid)
+
+
+def _unshareable(shared: Mapping[ClaimKey, Sequence[Pod]], sight: DeviceSight) -> Iterator[str]:
+    """Why pods of one gang cannot use the same claims."""
+    for key, users in sorted(shared.items()):
+        called = f"ResourceClaim {'/'.join(key)} is used by pods {users[0].metadata.name} and {users[1].metadata.name}"
+        if len(users) > device_claims.MOST_USERS:
+            yield f"{called} and {len(users) - 2} more of the gang, allowed are {device_claims.MOST_USERS} pods"
+        several = (found for found in map(sight.options, users) if not isinstance(found, Unrequestable))
+        if any(len(found) > 1 for found in several):
+            yield f"{called} of the gang, whose claims have alternatives: use exactly, or a claim for each pod"
 
 
 def _comparing(stopped: TooMuch) -> Wait:

@@ -33,6 +33,7 @@ from slurm_bridge.scheduler.placement.device_claims import (
     DropClaim,
     Holders,
     MakeClaim,
+    Share,
     TakeBack,
     Write,
 )
@@ -67,7 +68,8 @@ def settle(
     if isinstance(given, Misfit):
         return given
     with ctx.placing:
-        found = placement.look(spots, given, desired.translated.devices, sight, holders(ctx, sight))
+        asked, mates = desired.translated.devices, frozenset(pod.uid for pod in desired.workload.pods)
+        found = placement.look(spots, given, asked, sight, holders(ctx, sight), mates)
         _begin(ctx, found.writes[:MOST_WRITES])
     for name in found.others:
         ctx.claim_waiters.add(waiter(*name), key)
@@ -173,15 +175,16 @@ def _write_all(ctx: SchedulerContext, found: DevicesFound) -> Misfit | ClaimsPen
 def _begin(ctx: SchedulerContext, writes: Iterable[Write]) -> None:
     """Every look from here on sees that these claims are being written."""
     for one in writes:
-        if isinstance(one, Allocate | TakeBack):
-            held = [device for _, device in one.devices] if isinstance(one, Allocate) else ()
+        if isinstance(one, Allocate | Share | TakeBack):
+            held = one.claim.held if isinstance(one, Share) else ()
+            held = tuple(device for _, device in one.devices) if isinstance(one, Allocate) else held
             ctx.device_writes.begin(one.claim, held)
 
 
 def _end(ctx: SchedulerContext, writes: Iterable[Write]) -> None:
     """No call is under way any more, also of those that were not begun."""
     for one in writes:
-        if isinstance(one, Allocate | TakeBack):
+        if isinstance(one, Allocate | Share | TakeBack):
             ctx.device_writes.over(one.claim, ctx.clock.now())
 
 
@@ -204,7 +207,10 @@ def _write(ctx: SchedulerContext, write: Write) -> Misfit | bool:
     try:
         if isinstance(write, TakeBack):
             return _take_back(ctx, write)
-        _allocate(ctx, write)
+        if isinstance(write, Share):
+            _share(ctx, write)
+        else:
+            _allocate(ctx, write)
     except errors.Conflict as problem:
         logger.info("ResourceClaim {} is looked at again: {}", name, problem)
         return False
@@ -249,6 +255,11 @@ def _allocate(ctx: SchedulerContext, write: Allocate) -> None:
     changes = write.changes(claim.metadata.resource_version)
     ctx.cluster.patch(kinds.RESOURCECLAIMS, claim, changes, "status")
     ctx.device_writes.stands(claim)
+
+
+def _share(ctx: SchedulerContext, write: Share) -> None:
+    ctx.cluster.patch(kinds.RESOURCECLAIMS, write.claim, write.changes, "status")
+    ctx.device_writes.stands(write.claim)
 
 
 def _take_back(ctx: SchedulerContext, write: TakeBack) -> bool:

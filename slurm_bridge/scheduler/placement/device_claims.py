@@ -5,6 +5,7 @@
     is gone, is being deleted, cannot be asked for          the nodes are given back
     is being written, or taken back, at this moment         wait
     has devices of this allocation, for its pod             nothing
+    has them for other pods of its gang only                it is shared with this pod
     has others, for its pod that has no node: an earlier    they are taken back, then as below
     job's, or a changed one's
     has devices for other pods, or for none                 wait
@@ -60,10 +61,10 @@ _MOST_INDEX: Final = 4096
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
 class Allocate:
-    """A claim gets these devices, for this pod on this node."""
+    """A claim gets these devices, for these pods on this node."""
 
     claim: ResourceClaim
-    pod: Pod
+    pods: tuple[Pod, ...]
     node: str
     devices: tuple[tuple[AskedDevices, DeviceId], ...]
     configs: tuple[Manifest, ...] = ()
@@ -87,10 +88,32 @@ class Allocate:
             "devices": {"results": found, **({"config": list(self.configs)} if self.configs else {})},
             "nodeSelector": {"nodeSelectorTerms": [{"matchFields": fields}]},
         }
-        user = {"resource": "pods", "name": self.pod.metadata.name, "uid": self.pod.uid}
         return {
             "metadata": {"resourceVersion": version},
-            "status": {"allocation": allocation, "reservedFor": [user]},
+            "status": {"allocation": allocation, "reservedFor": [_user(pod) for pod in self.pods]},
+        }
+
+
+def _user(pod: Pod) -> Manifest:
+    return {"resource": "pods", "name": pod.metadata.name, "uid": pod.uid}
+
+
+@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
+class Share:
+    """A claim that has its devices for other pods of the workload is also for these."""
+
+    claim: ResourceClaim
+    pods: tuple[Pod, ...]
+
+    @property
+    def changes(self) -> Manifest:
+        """Of the status."""
+        before = [
+            {"resource": one.resource, "name": one.name, "uid": one.uid} for one in self.claim.status.reserved_for
+        ]
+        return {
+            "metadata": {"resourceVersion": self.claim.metadata.resource_version},
+            "status": {"reservedFor": [*before, *map(_user, self.pods)]},
         }
 
 
@@ -133,7 +156,7 @@ class DropClaim:
         return {"status": {"extendedResourceClaimStatus": None}}
 
 
-Write = Allocate | TakeBack | MakeClaim | DropClaim
+Write = Allocate | Share | TakeBack | MakeClaim | DropClaim
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
@@ -176,17 +199,18 @@ def look(
     asked: Mapping[str, tuple[Gres, ...]],
     sight: DeviceSight,
     holders: Holders,
+    mates: Collection[str] = (),
 ) -> DevicesFound:
     """By the tables above.
 
     `given` are the devices of the job on each node, by Slurm's name, in Slurm's notation; `asked` is what Slurm was
-    asked for each pod, by uid.
+    asked for each pod, by uid. `mates` are the uids of all pods of the workload, also of those that have a node.
     """
     by_node: dict[str, list[Spot]] = {}
     for spot in spots:
         if sight.asks(spot.pod) or spot.pod.status.extended_resource_claim_status is not None:
             by_node.setdefault(spot.node.name, []).append(spot)
-    view = _DeviceLook(sight, holders, asked)
+    view = _DeviceLook(sight, holders, asked, mates)
     for there in by_node.values():
         misfit = view.node(there, given.get(there[0].slurm_name, ""))
         if misfit is not None:
@@ -195,19 +219,38 @@ def look(
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
+class _ClaimUse:
+    """A claim, and the pods without a node that use it: several only where these are of one gang."""
+
+    claim: PodClaim
+    spots: list[Spot]
+
+    @property
+    def node(self) -> str:
+        """The same for all of them."""
+        return self.spots[0].node.name
+
+    @property
+    def uids(self) -> frozenset[str]:
+        """Of the pods."""
+        return frozenset(spot.pod.uid for spot in self.spots)
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
 class _Need:
     """One request of one claim."""
 
-    spot: Spot
-    claim: PodClaim
+    use: _ClaimUse
     asked: AskedDevices
 
 
 class _DeviceLook:
     """The claims of one allocation, node by node."""
 
-    def __init__(self, sight: DeviceSight, holders: Holders, asked: Mapping[str, tuple[Gres, ...]]) -> None:
-        self._sight, self._holders, self._asked = sight, holders, asked
+    def __init__(
+        self, sight: DeviceSight, holders: Holders, asked: Mapping[str, tuple[Gres, ...]], mates: Collection[str]
+    ) -> None:
+        self._sight, self._holders, self._asked, self._mates = sight, holders, asked, mates
         self.writes: list[Write] = []
         #: What is waited for in words, and the node.
         self.waiting: dict[str, str] = {}
@@ -219,6 +262,7 @@ class _DeviceLook:
         node, given = spots[0].node.name, indices(text)
         kept: set[DeviceId] = set()
         needs: list[_Need] = []
+        uses: dict[ClaimKey, _ClaimUse] = {}
         for spot in spots:
             found = self._sight.options(spot.pod)
             if isinstance(found, Unrequestable):
@@ -226,14 +270,15 @@ class _DeviceLook:
             chosen = self._chosen(spot, found)
             self._old(spot, chosen)
             for one in chosen:
-                if one.made is not None and not self._stands(one.claim, one.made, spot):
-                    continue
-                if self._busy(one.claim, node) or any(self._unknown(asked, node) for asked in one.asked):
-                    continue
-                if one.claim.status.allocation is None:
-                    needs += [_Need(spot, one, asked) for asked in one.asked]
-                elif self._settled(one, spot, given):
-                    kept.update(one.claim.held)
+                if one.made is None or self._stands(one.claim, one.made, spot):
+                    uses.setdefault(one.claim.key, _ClaimUse(one, [])).spots.append(spot)
+        for use in uses.values():
+            if self._busy(use.claim.claim, node) or any(self._unknown(asked, node) for asked in use.claim.asked):
+                continue
+            if use.claim.claim.status.allocation is None:
+                needs += [_Need(use, asked) for asked in use.claim.asked]
+            elif self._settled(use, given):
+                kept.update(use.claim.claim.held)
         # What has to change first decides what is left for the others.
         ready = node not in self.waiting.values()
         return self._serve(node, needs, given, kept) if needs and ready else None
@@ -272,7 +317,7 @@ class _DeviceLook:
         node = spot.node.name
         if claim is not None and (claim.status.allocation is not None or claim.uid in self._holders.busy):
             if not self._busy(claim, node):
-                self._take_back(claim, spot)
+                self._take_back(claim, _ClaimUse(PodClaim(claim=claim, asked=()), [spot]))
             return
         self.writes.append(DropClaim(pod=spot.pod, claim=claim))
         self.waiting[f"pod {'/'.join(spot.pod.key)} to lose a ResourceClaim that it does not need"] = node
@@ -296,33 +341,41 @@ class _DeviceLook:
             return True
         return False
 
-    def _settled(self, one: PodClaim, spot: Spot, given: "JobDevices") -> bool:
+    def _settled(self, use: _ClaimUse, given: "JobDevices") -> bool:
         """Whether a claim with devices has those that it would get now."""
-        claim = one.claim
+        claim = use.claim.claim
         users = {user.uid for user in claim.status.reserved_for}
         # Kubernetes' controller adds pods that have ended now and then, and takes them out again.
         doubted = claim.uid in self._holders.doubted
-        if spot.pod.uid in users and not doubted and self._right(one, spot, given):
-            return True
+        if not doubted and self._right(use, given):
+            if use.uids <= users:
+                return True
+            if users.intersection(self._mates) and users <= use.uids.union(self._mates):
+                late = tuple(spot.pod for spot in use.spots if spot.pod.uid not in users)
+                self.writes.append(Share(claim=claim, pods=late))
+                self.waiting[f"ResourceClaim {'/'.join(claim.key)} to be there for all its pods"] = use.node
+                return False
         self.soon = self.soon or doubted
-        self._take_back(claim, spot)
+        self._take_back(claim, use)
         return False
 
-    def _take_back(self, claim: ResourceClaim, spot: Spot) -> None:
+    def _take_back(self, claim: ResourceClaim, use: _ClaimUse) -> None:
         """Its pod has no node: they are of an earlier allocation. What it gets instead is looked at afterwards."""
         called = f"ResourceClaim {'/'.join(claim.key)}"
-        if {user.uid for user in claim.status.reserved_for} == {spot.pod.uid}:
+        users = {user.uid for user in claim.status.reserved_for}
+        if users and users <= use.uids:
             self.writes.append(TakeBack(claim))
-            self.waiting[f"{called} to give back devices of an earlier allocation"] = spot.node.name
+            self.waiting[f"{called} to give back devices of an earlier allocation"] = use.node
         else:
-            self.waiting[f"{called}, which has devices for others"] = spot.node.name
+            self.waiting[f"{called}, which has devices for others"] = use.node
             self.others.append(claim.key)
 
-    def _right(self, one: PodClaim, spot: Spot, given: "JobDevices") -> bool:
+    def _right(self, use: _ClaimUse, given: "JobDevices") -> bool:
         """Whether it has what it would get now."""
+        one = use.claim
         allocation = one.claim.status.allocation
         results = allocation.devices.results if allocation is not None else ()
-        there = {device.id: device for device in self._sight.on(spot.node.name)}
+        there = {device.id: device for device in self._sight.on(use.node)}
         for asked in one.asked:
             found = [result.id for result in results if result.request == asked.request]
             allowed = given.of(asked)
@@ -348,14 +401,14 @@ class _DeviceLook:
             count = min(need.asked.count, len(found) + 1)
             choices += [tuple(one for one in found if one.id not in kept)] * count
             each += [need] * count
-        own = {need.claim.claim.key for need in needs}
+        own = {need.use.claim.claim.key for need in needs}
         free = devices.assigned([[one.id for one in found if self._free(one.id, own)] for found in choices])
         if free is not None:
             self._allocate(each, free)
             return None
         wanted = devices.assigned([[one.id for one in found] for found in choices])
         if wanted is None:
-            first = needs[0].claim.claim
+            first = needs[0].use.claim.claim
             text = (
                 f"node {node} has no devices for ResourceClaim {'/'.join(first.key)} among those that Slurm allocated "
                 f"there ({given.text or 'no index'})"
@@ -380,19 +433,19 @@ class _DeviceLook:
     def _allocate(self, needs: Sequence[_Need], found: Sequence[DeviceId]) -> None:
         by_claim: dict[ClaimKey, list[tuple[_Need, DeviceId]]] = {}
         for need, device in zip(needs, found, strict=True):
-            by_claim.setdefault(need.claim.claim.key, []).append((need, device))
+            by_claim.setdefault(need.use.claim.claim.key, []).append((need, device))
         for key, pairs in by_claim.items():
-            need = pairs[0][0]
+            use = pairs[0][0].use
             self.writes.append(
                 Allocate(
-                    claim=need.claim.claim,
-                    pod=need.spot.pod,
-                    node=need.spot.node.name,
+                    claim=use.claim.claim,
+                    pods=tuple(spot.pod for spot in use.spots),
+                    node=use.node,
                     devices=tuple((each.asked, device) for each, device in pairs),
-                    configs=tuple(self._configs(need.claim)),
+                    configs=tuple(self._configs(use.claim)),
                 )
             )
-            self.waiting[f"ResourceClaim {'/'.join(key)} to get its devices"] = need.spot.node.name
+            self.waiting[f"ResourceClaim {'/'.join(key)} to get its devices"] = use.node
 
     def _configs(self, one: PodClaim) -> Iterable[Manifest]:
         """Parameters for the drivers, of the classes and of the claim, as kube-scheduler hands them on."""
