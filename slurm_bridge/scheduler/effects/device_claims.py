@@ -33,7 +33,7 @@ from slurm_bridge.scheduler.placement.device_claims import (
     DropClaim,
     Holders,
     MakeClaim,
-    Share,
+    ReserveClaim,
     TakeBack,
     Write,
 )
@@ -175,8 +175,8 @@ def _write_all(ctx: SchedulerContext, found: DevicesFound) -> Misfit | ClaimsPen
 def _begin(ctx: SchedulerContext, writes: Iterable[Write]) -> None:
     """Every look from here on sees that these claims are being written."""
     for one in writes:
-        if isinstance(one, Allocate | Share | TakeBack):
-            held = one.claim.held if isinstance(one, Share) else ()
+        if isinstance(one, Allocate | ReserveClaim | TakeBack):
+            held = one.claim.held if isinstance(one, ReserveClaim) else ()
             held = tuple(device for _, device in one.devices) if isinstance(one, Allocate) else held
             ctx.device_writes.begin(one.claim, held)
 
@@ -184,7 +184,7 @@ def _begin(ctx: SchedulerContext, writes: Iterable[Write]) -> None:
 def _end(ctx: SchedulerContext, writes: Iterable[Write]) -> None:
     """No call is under way any more, also of those that were not begun."""
     for one in writes:
-        if isinstance(one, Allocate | Share | TakeBack):
+        if isinstance(one, Allocate | ReserveClaim | TakeBack):
             ctx.device_writes.over(one.claim, ctx.clock.now())
 
 
@@ -207,7 +207,7 @@ def _write(ctx: SchedulerContext, write: Write) -> Misfit | bool:
     try:
         if isinstance(write, TakeBack):
             return _take_back(ctx, write)
-        if isinstance(write, Share):
+        if isinstance(write, ReserveClaim):
             _share(ctx, write)
         else:
             _allocate(ctx, write)
@@ -257,7 +257,7 @@ def _allocate(ctx: SchedulerContext, write: Allocate) -> None:
     ctx.device_writes.stands(claim)
 
 
-def _share(ctx: SchedulerContext, write: Share) -> None:
+def _share(ctx: SchedulerContext, write: ReserveClaim) -> None:
     ctx.cluster.patch(kinds.RESOURCECLAIMS, write.claim, write.changes, "status")
     ctx.device_writes.stands(write.claim)
 

@@ -99,7 +99,7 @@ def _user(pod: Pod) -> Manifest:
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
-class Share:
+class ReserveClaim:
     """A claim that has its devices for other pods of the workload is also for these."""
 
     claim: ResourceClaim
@@ -156,7 +156,7 @@ class DropClaim:
         return {"status": {"extendedResourceClaimStatus": None}}
 
 
-Write = Allocate | Share | TakeBack | MakeClaim | DropClaim
+Write = Allocate | ReserveClaim | TakeBack | MakeClaim | DropClaim
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
@@ -352,7 +352,7 @@ class _DeviceLook:
                 return True
             if users.intersection(self._mates) and users <= use.uids.union(self._mates):
                 late = tuple(spot.pod for spot in use.spots if spot.pod.uid not in users)
-                self.writes.append(Share(claim=claim, pods=late))
+                self.writes.append(ReserveClaim(claim=claim, pods=late))
                 self.waiting[f"ResourceClaim {'/'.join(claim.key)} to be there for all its pods"] = use.node
                 return False
         self.soon = self.soon or doubted
