@@ -14,7 +14,7 @@ from slurm_bridge.hooks import honoured_demands
 from slurm_bridge.model import names
 from slurm_bridge.model.features import Feature, FeatureDemand
 from slurm_bridge.translate import annotations, forms, sizes
-from slurm_bridge.translate.demands import DEVICE_CLASS
+from slurm_bridge.translate.class_resources import DEVICE_CLASS
 
 #: Text `t` of a user, as a message shows it.
 SHOWN: Final = '(size(t) > 60 ? t.substring(0, 60) + "..." : t).replace("\\n", "?").replace("\\r", "?")'

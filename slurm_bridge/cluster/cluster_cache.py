@@ -29,6 +29,7 @@ class ClusterCache:
         self._claims: dict[str, set[str]] = {}
         #: Nodes with amounts that cannot be read, and why.
         self._odd: dict[str, str] = {}
+        self._offers: Mapping[str, Mapping[str, int]] = {}
         self._holding = Holding()
         self._nominations = Nominations()
         self._slurm: Mapping[str, SlurmNode] = {}
@@ -92,6 +93,16 @@ class ClusterCache:
             held = self._holding.get(uid)
             if held is None or held.assumed:
                 self._hold(uid, Hold(node=node, requests=requests, assumed=True, placed=True, pod=pod))
+
+    def offer(self, offers: Mapping[str, Mapping[str, int]]) -> None:
+        """What nodes, by name, have beside what their kubelets count: devices that are given away by claims."""
+        with self._lock:
+            before, self._offers = self._offers, offers
+            for name in {**before, **offers}:
+                facts = self._nodes.get(name)
+                if facts is not None and before.get(name, {}) != offers.get(name, {}):
+                    self._write(dataclasses.replace(facts, allocatable=self._allocatable(facts.node)))
+                    self._moved()
 
     def holds(self, uid: str, node: str) -> bool:
         """This pod counts on that node already."""
@@ -199,7 +210,7 @@ class ClusterCache:
         """What the node has. An amount that cannot be read counts as 0: this node gets no pod, all others do."""
         name = node.metadata.name
         try:
-            found = _amounts(node.status.allocatable)
+            found = _amounts({**node.status.allocatable, **self._offers.get(name, {})})
         except (ValueError, ArithmeticError) as error:
             self._odd[name] = f"its allocatable resources cannot be read, so that no pod fits there: {error}"
             return _amounts({})

@@ -80,7 +80,9 @@ def changeable(settings: Settings, around: ChainServices) -> Config:
     ignored = sorted({name for one in settings.hooks for name in _ignored(one.options)})
     told = {"eligibility": {"scheduler_names": list(settings.scheduler_names), "ignored_resources": ignored}}
     chain = registry.build(wanted, dataclasses.replace(around, strict=settings.unhonoured == "wait"), told=told)
-    translation = dataclasses.replace(translation, parts_of=chain.parts_of, devices_of=chain.devices_of)
+    translation = dataclasses.replace(
+        translation, parts_of=chain.parts_of, devices_of=chain.devices_of, class_gres=chain.class_gres
+    )
     return Config(rules=translation, chain=chain, ends=ends(settings))
 
 

@@ -18,8 +18,9 @@ from slurm_bridge.hooks.chain import Chain, Plan
 from slurm_bridge.hooks.explain import UNSCHEDULABLE, Line
 from slurm_bridge.hooks.pass_context import Stopped
 from slurm_bridge.hooks.usable_nodes import FilterResult
-from slurm_bridge.model.verdict import Obstacle, Wait
+from slurm_bridge.model.verdict import Obstacle, Reject, Wait
 from slurm_bridge.scheduler import desired_job
+from slurm_bridge.translate import translator
 from slurm_bridge.translate.translator import Translated
 
 #: The note if a hook ended the pass before the nodes.
@@ -82,8 +83,12 @@ def against(inquiry: Inquiry, servers: Servers, others: OtherWorkloads = usage.A
     chain, workload = inquiry.means.chain, inquiry.workload
     chain.see(cluster_view.views(servers.cluster, chain.needs))
     scene, now = cluster_view.scene(servers), inquiry.means.clock.wall()
-    seen = scene.snapshot
-    inquiry.means.current.seen = seen
+    inquiry.means.current.seen = scene.snapshot
+    scene.keeper.offer(chain.offers())
+    inquiry.means.current.seen = seen = scene.snapshot
+    translated = translator.translate(workload, inquiry.means.rules)
+    # Now that the claims of its pods are known.
+    inquiry = inquiry if isinstance(translated, Reject) else dataclasses.replace(inquiry, translated=translated)
     usage.restore(inquiry, servers, others)
     planned = chain.plan(workload, inquiry.translated, seen, now=now, previous=context.running(inquiry.jobs))
     lines, reasons, notes = _listen(inquiry, seen, stopped=not isinstance(planned, Plan))

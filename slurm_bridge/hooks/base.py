@@ -20,7 +20,7 @@ from slurm_bridge.cluster.outside import Outside
 from slurm_bridge.cluster.snapshot import ClusterSnapshot
 from slurm_bridge.hooks.needs import Need, View
 from slurm_bridge.model.features import FeatureDemand
-from slurm_bridge.model.job import JobRequest
+from slurm_bridge.model.job import Gres, JobRequest
 from slurm_bridge.model.pod import Pod
 from slurm_bridge.model.workload import Workload
 from slurm_bridge.runtime import frozen_records
@@ -81,8 +81,8 @@ class Ask:
 
     `hints` are the annotations that speak to hooks, not to Slurm. `shapes` are its pods by what they ask of a node;
     with fewer than two all ask the same: a look at the first pod counts for all, except for their volumes.
-    `demands` are fields of the pods that some hook has to honour. `members` are all pods of a workload of which the ask
-    is about one shape only.
+    `demands` are fields of the pods that some hook has to honour, `devices` what their ResourceClaims ask Slurm for, by
+    uid. `members` are all pods of a workload of which the ask is about one shape only.
     """
 
     workload: Workload
@@ -91,6 +91,7 @@ class Ask:
     hints: Mapping[str, str] = dataclasses.field(default_factory=dict)
     shapes: tuple[Shape, ...] = ()
     demands: tuple[FeatureDemand, ...] = ()
+    devices: Mapping[str, tuple[Gres, ...]] = dataclasses.field(default_factory=dict)
     members: tuple[Pod, ...] = ()
 
     @property

@@ -47,7 +47,9 @@ from slurm_bridge.hooks.services import ChainServices
 from slurm_bridge.hooks.session import Session
 from slurm_bridge.hooks.usable_nodes import Avoid, FilterResult, UsableNodes
 from slurm_bridge.model.features import Feature
-from slurm_bridge.model.job import Gres
+from slurm_bridge.model.job import Gres, JobRequest, Memory
+from slurm_bridge.model.marks import Owner
+from slurm_bridge.model.pod import Pod
 from slurm_bridge.model.verdict import Obstacle, Reject, Wait
 from slurm_bridge.model.workload import Workload
 from slurm_bridge.translate.translator import Translated
@@ -70,6 +72,7 @@ class Chain:
         self._rooms = NodeRooms()
         self._order = next(iter(self._layers.by_phase[HookPhase.ORDER]), None)
         self._emits = getattr(self._order.hook, "emit", "order") if self._order else "none"
+        self._gives_devices = next((one.can.gives_devices for one in self.hooks if one.can.gives_devices), None)
         #: The hook that says which workloads have to leave; None where there is none.
         self.evicts: Evicts | None = next((one.can.evicts for one in self.hooks if one.can.evicts), None)
         #: The hook that says which pods leave for a workload of a higher priority, likewise.
@@ -112,7 +115,7 @@ class Chain:
     @property
     def devices(self) -> DeviceSight | None:
         """Devices and the claims to them as last heard; None where no hook honours ResourceClaims."""
-        hook = next((hook.can.gives_devices for hook in self.hooks if hook.can.gives_devices), None)
+        hook = self._gives_devices
         return hook.devices(self._layers.views) if hook is not None else None
 
     def see(self, views: Mapping[Need, View]) -> None:
@@ -146,12 +149,38 @@ class Chain:
                 self._layers.own_log.warning(text)
         return {}
 
-    def devices_of(self, workload: Workload) -> Mapping[str, tuple[Gres, ...]]:
-        """What the ResourceClaims of pods, by their uids, ask Slurm for."""
-        for hook in self.hooks:
-            if hook.can.gives_devices is not None:
-                return hook.can.gives_devices.devices_of(workload, self._layers.views)
-        return {}
+    def devices_of(self, workload: Workload, partition: str | None) -> Mapping[str, tuple[Gres, ...]]:
+        """What the ResourceClaims of pods, by their uids, ask Slurm for in this partition."""
+        if self._gives_devices is None:
+            return {}
+        eligible = functools.partial(self._eligible, workload, partition)
+        return self._gives_devices.devices_of(workload, self._layers.views, eligible)
+
+    def class_gres(self) -> Mapping[str, str]:
+        """Extended resources behind which DeviceClasses are, and the GRES that one of each is in Slurm."""
+        hook = self._gives_devices
+        return hook.class_gres(self._layers.views) if hook is not None and self._layers.views else {}
+
+    def offers(self) -> Mapping[str, Mapping[str, int]]:
+        """By the name of the node, what it has of these resources."""
+        hook = self._gives_devices
+        return hook.offers(self._layers.views) if hook is not None and self._layers.views else {}
+
+    def _eligible(self, workload: Workload, partition: str | None, pod: Pod) -> base.Nodes:
+        """The nodes that can take such a pod, by hook eligibility: other hooks need the request."""
+        snapshot, hook = self._around.seen(), next(one for one in self.hooks if one.name == "eligibility")
+        workload, root = dataclasses.replace(workload, pods=(pod,)), workload.root
+        owner = Owner(cluster="", kind=root.kind, namespace=root.namespace, name=root.name, uid=root.uid)
+        request = JobRequest(name=root.name, owner=owner, partition=partition, memory=Memory(mib=0))
+        nodes = snapshot.names
+        with self.session(snapshot, now=self._around.clock.wall()) as session:
+            ask = Ask(workload=workload, request=request)
+            try:
+                nodes = nodes.difference(self._caller.call(hook, HookPhase.FILTER, session, ask, nodes).value.nodes)
+            except HookFailed as failed:
+                # What is wrong with the pod is told when the hook is asked about the request.
+                self._layers.own_log.debug(f"nodes for the devices of {workload.root}: {failed}")
+        return self._emitter.reach(request, snapshot, nodes)
 
     def close(self) -> None:
         """Let workers and whatever hooks do beside the passes end; after the chain was replaced."""
@@ -407,6 +436,7 @@ def asked(workload: Workload, translated: Translated) -> Ask:
         hints=translated.hints,
         shapes=translated.shapes,
         demands=translated.demands,
+        devices=translated.devices,
     )
 
 

@@ -21,7 +21,7 @@ MOST_NAMED: Final = 3
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Advice:
-    """Which shipped hook honours a feature ("" for none), and what the owner of the pod can do without one."""
+    """Which shipped hook honours a feature, and what the owner of the pod can do without it."""
 
     hook: str
     otherwise: str
@@ -50,7 +50,7 @@ ADVICE: Final[Mapping[Feature, Advice]] = {
         "device-claims", "ask for the devices by an extended resource that nodes have, or name another scheduler"
     ),
     Feature.CLASS_RESOURCES: Advice(
-        "", "ask for the devices by a ResourceClaim, or by an extended resource that nodes have"
+        "device-claims", "ask for the devices by an extended resource that nodes have, or name another scheduler"
     ),
 }
 
@@ -88,8 +88,6 @@ def ignored(lacking: Sequence[FeatureDemand]) -> str:
 def sentence(one: FeatureDemand) -> str:
     """`Pod a/b: FIELD needs hook X, which is not part of this cluster's chain; …`."""
     advice = ADVICE[one.feature]
-    if not advice.hook:
-        return f"{one.subject}: {one.field} is honoured by no hook of this version; {advice.otherwise}"
     where = f"needs hook {advice.hook}, which is not part of this cluster's chain"
     return f"{one.subject}: {one.field} {where}; operators add it to `hooks`, or {advice.otherwise}"
 

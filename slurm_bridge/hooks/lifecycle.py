@@ -11,7 +11,7 @@
     Reserves      passed, keeps                    says for which workloads nodes are kept
     HasThreads    dead                             has threads that have to live for as long as it does
     Parts         parts_of                         says which parts of a workload have to have nodes of their own
-    GivesDevices  devices_of, devices              says what ResourceClaims ask for, and which devices there are
+    GivesDevices  devices_of, devices, …           says what ResourceClaims ask for, and which devices there are
 
 Capabilities are found once, when a hook becomes part of a chain (`Capabilities.of`). Hooks of a site have `close` only;
 all others are for hooks that ship with the bridge. Registration refuses a hook with half of a capability (`problems`).
@@ -19,15 +19,16 @@ all others are for hooks that ship with the bridge. Registration refuses a hook 
 
 import dataclasses
 import inspect
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, Protocol, Self, runtime_checkable
 
 from slurm_bridge.cluster.rules.devices import DeviceSight
-from slurm_bridge.hooks.base import Ask
+from slurm_bridge.hooks.base import Ask, Nodes
 from slurm_bridge.hooks.evictions import Evicts, Preempts
 from slurm_bridge.hooks.needs import Need, View
 from slurm_bridge.model.job import Gres
 from slurm_bridge.model.names import NO_WORKLOAD, WorkloadKey
+from slurm_bridge.model.pod import Pod
 from slurm_bridge.model.workload import Workload
 
 
@@ -143,8 +144,19 @@ class Parts(Protocol):
 class GivesDevices(Protocol):
     """A hook that honours ResourceClaims; called by any thread. `views` are those of its `needs`."""
 
-    def devices_of(self, workload: Workload, views: Mapping[Need, View]) -> Mapping[str, tuple[Gres, ...]]:
-        """What the claims of each pod, by its uid, ask Slurm for; pods of which that is not known are left out."""
+    def devices_of(
+        self, workload: Workload, views: Mapping[Need, View], eligible: Callable[[Pod], Nodes]
+    ) -> Mapping[str, tuple[Gres, ...]]:
+        """What the claims of each pod, by its uid, ask Slurm for; pods of which that is not known are left out.
+
+        `eligible` are the nodes that can take such a pod, whatever devices they have.
+        """
+
+    def class_gres(self, views: Mapping[Need, View]) -> Mapping[str, str]:
+        """Extended resources behind which DeviceClasses are, and the GRES that one of each is in Slurm."""
+
+    def offers(self, views: Mapping[Need, View]) -> Mapping[str, Mapping[str, int]]:
+        """By the name of the node, what it has of these resources."""
 
     def devices(self, views: Mapping[Need, View]) -> DeviceSight:
         """Claims and devices as last heard."""

@@ -91,6 +91,21 @@ class PodClaimStatus(Record, frozen=True, kw_only=True):
     resource_claim_name: str | None = None
 
 
+class RequestMapping(Record, frozen=True, kw_only=True):
+    """Which request of a claim stands for an extended resource of a container."""
+
+    container_name: str = ""
+    resource_name: str = ""
+    request_name: str = ""
+
+
+class ExtendedClaimStatus(Record, frozen=True, kw_only=True):
+    """The ResourceClaim that was made for the pod's extended resources."""
+
+    resource_claim_name: str = ""
+    request_mappings: tuple[RequestMapping, ...] = ()
+
+
 class PodStatus(Record, frozen=True, kw_only=True):
     """What the cluster reports of the pod."""
 
@@ -101,6 +116,7 @@ class PodStatus(Record, frozen=True, kw_only=True):
     nominated_node_name: str | None = None
     start_time: str | None = None
     resource_claim_statuses: tuple[PodClaimStatus, ...] = ()
+    extended_resource_claim_status: ExtendedClaimStatus | None = None
 
 
 class Pod(Object, frozen=True, kw_only=True):

@@ -237,6 +237,7 @@ class Core:
 
     def recover(self) -> None:
         """Learn from both sides all that there is: at the start, and whenever we become the leader."""
+        self._offer()
         self.context.states.begin()
         self.resizes.begin()
         self._slurm_nodes.read()
@@ -357,6 +358,8 @@ class Core:
         self._nodes_changed = None if nodes else self._nodes_changed
         self._volumes_changed = None if nodes or storage else self._volumes_changed
         self._claims_changed = None if nodes or devices else self._claims_changed
+        if nodes:
+            self._offer()
         for key in self.pod_index.roots():
             members = self.pod_index.workload(key)
             wanting = members.pods(PodState.WANTING) if members is not None else ()
@@ -364,6 +367,10 @@ class Core:
                 nodes or (storage and volumes.claimed(pod)) or (devices and pod.spec.resource_claims) for pod in wanting
             ):
                 self.queue.activate(key, urgent=any(one.phase is Phase.PENDING for one in self.context.table.of(key)))
+
+    def _offer(self) -> None:
+        """Nodes have the devices that drivers publish, where pods ask for them by extended resources."""
+        self.context.keeper.offer(self.context.config.chain.offers())
 
     def _pods_step(self) -> None:
         """Pods have come or gone: workloads that wait for that are looked at, so many in a second."""
@@ -425,6 +432,7 @@ class Core:
         """From now on this is the configuration; every waiting workload is looked at again."""
         counted = self._restore(config, fresh=False)
         self.context.config = config
+        self._offer()
         for uid in sorted(counted or ()):
             if not active_usage.keeps(self.context, self.pod_index.workload(uid), uid):
                 # It ended while the new hooks were told of it: only the old ones have heard of that.

@@ -54,7 +54,8 @@ def read(workload: Workload, context: SchedulerContext) -> DesiredJob | Reject:
         if isinstance(known, Untranslatable):
             return known.why
         # Claims may have appeared since, or been deleted.
-        if known.translated.devices == rules.devices_of(workload):
+        now = translator.devices_of(workload, rules), translator.class_gres_of(workload, rules)
+        if now == (known.translated.devices, known.translated.of_classes):
             return known
     translated = translator.translate(workload, rules)
     if isinstance(translated, Reject):

@@ -25,7 +25,11 @@ def matters(old: Pod | None, new: Pod) -> bool:
     if new.bound:
         return False
     promised = old.status.nominated_node_name != new.status.nominated_node_name
-    claimed = old.status.resource_claim_statuses != new.status.resource_claim_statuses
+    before, now = old.status, new.status
+    claimed = (before.resource_claim_statuses, before.extended_resource_claim_status) != (
+        now.resource_claim_statuses,
+        now.extended_resource_claim_status,
+    )
     return old.spec != new.spec or old.gated != new.gated or promised or claimed or regrouped(old, new)
 
 

@@ -7,6 +7,7 @@
     different   sum        one node that is eligible for all, and large enough for all
                 het        other nodes for each shape; where Slurm can, and without min-nodes and max-nodes
                 bound      nodes that are eligible for all, each pod counted as large as the largest; with an event
+    sharing     sum        as above, and nothing else: the devices of their ResourceClaim are on one node
     in parts    het        as above; where that cannot be had, as if there were no parts, with an event
 
 Equal pods with different eligible nodes count as different where they do not fit on the nodes that they share. Parts
@@ -54,6 +55,9 @@ def choose(translated: Translated, ground: GangNodes) -> Translated | Wait:
         node_memory_mib=translated.node_memory_mib,
         whole=translated.request.exclusive or ground.whole,
     )
+    if translated.shared_claim:
+        found = layout.together(shapes.total(translated.shapes), ground.common, terms)
+        return _as(translated, found) if found is not None else _no_node(translated, ground)
     kinds, parted = shapes.kinds(translated.shapes), any(shape.part for shape in translated.shapes)
     if parted and (apart := _apart(translated, ground, terms)):
         return apart
@@ -148,6 +152,15 @@ def _not(translated: Translated, ground: GangNodes, terms: LayoutTerms) -> str:
     if _counted(terms):
         return "cannot keep the requested number of nodes"
     return "need more nodes than there are, because components share no node"
+
+
+def _no_node(translated: Translated, ground: GangNodes) -> Wait:
+    message = (
+        f"several of the {_count(translated)} pods use ResourceClaim {translated.shared_claim}, so all of them have to"
+        f" be on one node, and no node of {ground.where} is large enough for {_words(shapes.total(translated.shapes))};"
+        " give each pod a claim of its own by a resourceClaimTemplateName"
+    )
+    return Wait(reason=UNSCHEDULABLE, message=message)
 
 
 def _no_room(translated: Translated, ground: GangNodes, terms: LayoutTerms) -> Wait:

@@ -10,13 +10,9 @@ from typing import Any, Final
 from slurm_bridge.model.features import Feature, FeatureDemand
 from slurm_bridge.model.pod import Pod
 from slurm_bridge.model.workload import Workload
-from slurm_bridge.translate import apart
+from slurm_bridge.translate import apart, class_resources
+from slurm_bridge.translate.class_resources import DEVICE_CLASS
 from slurm_bridge.translate.members import subject
-
-#: Resources of this domain are devices of the class that follows.
-DEVICE_CLASS: Final = "deviceclass.resource.kubernetes.io/"
-#: Names of this domain are Kubernetes' own, and no class of devices may take them.
-_NATIVE: Final = "kubernetes.io/"
 
 _REQUIRED: Final = "requiredDuringSchedulingIgnoredDuringExecution"
 
@@ -98,7 +94,7 @@ def _devices(pod: Pod, _workload: Workload) -> Iterator[FeatureDemand]:
     for where, containers in (("containers", pod.spec.containers), ("initContainers", pod.spec.init_containers)):
         for number, container in enumerate(containers):
             for name in (*container.resources.limits, *container.resources.requests):
-                if "/" in name and (name.startswith(DEVICE_CLASS) or _NATIVE not in name):
+                if class_resources.may_be_of_a_class(name):
                     field = f"spec.{where}[{number}].resources ({_word(name)})"
                     behind = "" if name.startswith(DEVICE_CLASS) else name
                     yield FeatureDemand(feature=feature, subject=subject(pod), field=field, resource=behind)

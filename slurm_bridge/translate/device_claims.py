@@ -5,20 +5,26 @@ of a claim                                      what follows
 is not made, or not known, yet                  the pod waits: the claim wakes it
 was not made for the pod whose template it has  refused with words
 exactly N devices of a class of the table       N of its GRES
-firstAvailable                                  the first alternative whose class is in the table
+firstAvailable                                  one option for each alternative, in order; those that Slurm cannot be
+                                                asked for are passed over
+extended resources of classes of the table      one claim for all of them, which the bridge makes (`class_resources`)
 all devices of a node, admin access,            refused with words: Slurm gives numbers of devices, each to one
 constraints, tolerations, parts of a capacity   job, and does not know what the devices have in common
 """
 
 import dataclasses
+import itertools
+import math
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Final
 
 from slurm_bridge.model import texts
 from slurm_bridge.model.devices import EXACT_COUNT, DeviceRequest, DeviceSelector, ExactRequest, ResourceClaim
 from slurm_bridge.model.job import Gres
+from slurm_bridge.model.meta import ObjectMeta
 from slurm_bridge.model.pod import Pod
-from slurm_bridge.translate import gres, shapes
+from slurm_bridge.translate import class_resources, gres, shapes
+from slurm_bridge.translate.class_resources import ClassClaim, ClassOf
 
 #: The reason on pods whose claims cannot be turned into a request.
 REASON: Final = "DevicesNotRequestable"
@@ -34,6 +40,10 @@ MOST_DEVICES: Final = 32
 #: Different conditions in CEL of a claim, and of all claims of a pod together.
 MOST_CONDITIONS: Final = 16
 MOST_OF_POD: Final = 32
+#: Combinations of the alternatives of all claims of a pod.
+MOST_OPTIONS: Final = 16
+#: Pods that may share a claim, as Kubernetes has it.
+MOST_USERS: Final = 256
 #: Bytes of the parameters for the drivers in a claim.
 MOST_CONFIG: Final = 64 << 10
 
@@ -75,10 +85,24 @@ class AskedDevices:
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
 class PodClaim:
-    """A claim of a pod, and what it asks for."""
+    """A claim of a pod, and what it asks for. `made`: it is for extended resources, and may have to be made yet."""
 
     claim: ResourceClaim
     asked: tuple[AskedDevices, ...]
+    made: ClassClaim | None = None
+
+    @property
+    def served(self) -> bool:
+        """The claim has devices for just these requests."""
+        allocation = self.claim.status.allocation
+        found = allocation.devices.results if allocation is not None else ()
+        return {one.request for one in found} == {one.request for one in self.asked}
+
+
+#: The claims of a pod, with one alternative for each of their requests.
+Option = tuple[PodClaim, ...]
+#: What the claims of a pod ask for.
+Wish = tuple[AskedDevices, ...]
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
@@ -89,9 +113,14 @@ class Unrequestable:
     missing: bool = False
 
 
-def of(pod: Pod, claim_of: Lookup, rows: Rows) -> tuple[PodClaim, ...] | Unrequestable:
-    """The claims of a pod, each once, in the order of its spec; or the first thing that is wrong with them."""
-    found: dict[ClaimKey, PodClaim] = {}
+def options(
+    pod: Pod, claim_of: Lookup, rows: Rows, class_of: ClassOf = class_resources.no_class
+) -> tuple[Option, ...] | Unrequestable:
+    """What the claims of a pod may ask for, the most wanted first; or the first thing that is wrong with them.
+
+    Each claim is there once, in the order of the pod's spec. Without alternatives there is one option.
+    """
+    found: dict[ClaimKey, tuple[PodClaim, ...]] = {}
     for number, entry in enumerate(pod.spec.resource_claims):
         where = f"Pod {'/'.join(pod.key)}: spec.resourceClaims[{number}] ({_word(entry.get('name'))})"
         name = _claim_name(pod, entry)
@@ -103,40 +132,89 @@ def of(pod: Pod, claim_of: Lookup, rows: Rows) -> tuple[PodClaim, ...] | Unreque
         made = _read(pod, entry, name, claim, rows)
         if isinstance(made, Unrequestable):
             return dataclasses.replace(made, message=f"{where}: {made.message}")
-        found.setdefault(made.claim.key, made)
-    different = len({text for claim in found.values() for one in claim.asked for text in one.selectors})
+        found.setdefault(made[0].claim.key, made)
+    of_classes = _of_classes(pod, claim_of, rows, class_of)
+    if isinstance(of_classes, Unrequestable):
+        return of_classes
+    if of_classes is not None:
+        found[of_classes.claim.key] = (of_classes,)
+    absurd = _too_much(list(found.values()))
+    if absurd:
+        return Unrequestable(message=f"Pod {'/'.join(pod.key)}: the ResourceClaims have {absurd}")
+    return tuple(itertools.product(*found.values()))
+
+
+def _too_much(claims: Sequence[tuple[PodClaim, ...]]) -> str:
+    different = len({text for each in claims for claim in each for one in claim.asked for text in one.selectors})
     if different > MOST_OF_POD:
-        return Unrequestable(
-            message=f"Pod {'/'.join(pod.key)}: the ResourceClaims have {different} different selectors, "
-            f"allowed are {MOST_OF_POD}"
-        )
-    return tuple(found.values())
+        return f"{different} different selectors, allowed are {MOST_OF_POD}"
+    many = math.prod(map(len, claims))
+    return f"{many} combinations of alternatives, allowed are {MOST_OPTIONS}" if many > MOST_OPTIONS else ""
 
 
-def names(pod: Pod) -> frozenset[ClaimKey]:
+def _of_classes(pod: Pod, claim_of: Lookup, rows: Rows, class_of: ClassOf) -> PodClaim | Unrequestable | None:
+    """The claim for its extended resources of DeviceClasses; None where it has none."""
+    made, where = class_resources.of(pod, class_of), f"Pod {'/'.join(pod.key)}"
+    if made is None:
+        return None
+    for request in made.requests:
+        wrong = next(_no_row(_each(request), rows), "")
+        if wrong:
+            return Unrequestable(message=f"{where}: an extended resource {wrong}")
+    asked = tuple(one for request in made.requests for one in _alternatives(request, rows))
+    absurd = next(_too_many(asked), "")
+    if absurd:
+        return Unrequestable(message=f"{where}: the extended resources of DeviceClasses: {absurd}")
+    found = claim_of(pod.metadata.namespace, made.name)
+    if found is not None and not class_resources.made_for(pod, found):
+        called = f"ResourceClaim {'/'.join(found.key)}"
+        return Unrequestable(message=f"{where}: {called} was not created for this pod, and has its name; delete it")
+    nothing = ResourceClaim(metadata=ObjectMeta(name=made.name, namespace=pod.metadata.namespace))
+    return PodClaim(claim=found or nothing, asked=asked, made=made)
+
+
+def wish(option: Iterable[PodClaim]) -> Wish:
+    """What all claims of a pod ask for together."""
+    return tuple(one for claim in option for one in claim.asked)
+
+
+def meant(found: Sequence[Option], asked: tuple[Gres, ...] | None) -> Sequence[Option]:
+    """The options for which Slurm was asked; all where that is not known. Extended resources are asked for apart."""
+    if len(found) == 1:
+        return found
+    same = [one for one in found if gres_of(wish([claim for claim in one if claim.made is None])) == asked]
+    return same or found
+
+
+def asks(pod: Pod, class_of: ClassOf) -> bool:
+    """Whether it asks for devices that are given to claims."""
+    return bool(pod.spec.resource_claims) or class_resources.of(pod, class_of) is not None
+
+
+def names(pod: Pod, class_of: ClassOf = class_resources.no_class) -> frozenset[ClaimKey]:
     """The claims of a pod as far as they have names, whatever is known of them."""
-    found = (_claim_name(pod, entry) for entry in pod.spec.resource_claims)
+    found = [_claim_name(pod, entry) for entry in pod.spec.resource_claims]
+    if class_resources.of(pod, class_of) is not None:
+        found.append(class_resources.name_of(pod))
     return frozenset((pod.metadata.namespace, name) for name in found if isinstance(name, str))
 
 
-def gres_of(claims: Iterable[PodClaim]) -> tuple[Gres, ...]:
+def gres_of(asked: Wish) -> tuple[Gres, ...]:
     """What Slurm is asked for, for all of them together."""
-    asked = (one for claim in claims for one in claim.asked)
     return shapes.added([(dataclasses.replace(one.row.gres, count=one.count),) for one in asked])
 
 
-def shared(pods: Sequence[Pod]) -> str:
-    """What is wrong where several pods of one workload use the same claim; "" where none do."""
-    users: dict[ClaimKey, str] = {}
+def shared(pods: Sequence[Pod]) -> Mapping[ClaimKey, tuple[Pod, ...]]:
+    """The claims that several of these pods use, and these in the order of their uids."""
+    users: dict[ClaimKey, list[Pod]] = {}
     for pod in pods:
-        for key in sorted(names(pod)):
-            if key in users:
-                return (
-                    f"ResourceClaim {'/'.join(key)} is used by pods {users[key]} and {pod.metadata.name} of the gang, "
-                    "and Slurm gives devices to each of them: give each its own by a resourceClaimTemplateName"
-                )
-            users[key] = pod.metadata.name
-    return ""
+        for key in names(pod) if pod.spec.resource_claims else ():
+            users.setdefault(key, []).append(pod)
+    return {key: tuple(sorted(found, key=_uid)) for key, found in users.items() if len(found) > 1}
+
+
+def _uid(pod: Pod) -> str:
+    return pod.uid
 
 
 def _claim_name(pod: Pod, entry: Mapping[str, object]) -> str | Unrequestable | None:
@@ -155,23 +233,26 @@ def _claim_name(pod: Pod, entry: Mapping[str, object]) -> str | Unrequestable | 
 
 def _read(
     pod: Pod, entry: Mapping[str, object], name: str, claim: ResourceClaim | None, rows: Rows
-) -> PodClaim | Unrequestable:
+) -> tuple[PodClaim, ...] | Unrequestable:
+    """One for each combination of its alternatives."""
     called = f"ResourceClaim {pod.metadata.namespace}/{_word(name)}"
     if claim is None:
         return Unrequestable(message=f"{called} does not exist", missing=True)
     if claim.metadata.deletion_timestamp is not None:
         return Unrequestable(message=f"{called} is being deleted", missing=True)
-    if "resourceClaimName" not in entry and not _made_for(pod, claim):
+    if "resourceClaimName" not in entry and not class_resources.made_for(pod, claim):
         return Unrequestable(message=f"{called} was not created for this pod")
     wrong = next(_wrong(claim, rows), "")
     if wrong:
         return Unrequestable(message=f"{called}: {wrong}")
-    each = (_asked(one, rows) for one in claim.spec.devices.requests)
-    asked = tuple(one for one in each if one is not None)
-    absurd = next(_too_many(asked), "")
-    if absurd:
-        return Unrequestable(message=f"{called}: {absurd}")
-    return PodClaim(claim=claim, asked=asked)
+    each = [_alternatives(one, rows) for one in claim.spec.devices.requests]
+    many = math.prod(map(len, each))
+    if many > MOST_OPTIONS:
+        text = f"spec.devices.requests have {many} combinations of alternatives, allowed are {MOST_OPTIONS}"
+        return Unrequestable(message=f"{called}: {text}")
+    made = tuple(PodClaim(claim=claim, asked=asked) for asked in itertools.product(*each))
+    absurd = next((wrong for one in made for wrong in _too_many(one.asked)), "")
+    return Unrequestable(message=f"{called}: {absurd}") if absurd else made
 
 
 def _too_many(asked: Sequence[AskedDevices]) -> Iterator[str]:
@@ -181,10 +262,6 @@ def _too_many(asked: Sequence[AskedDevices]) -> Iterator[str]:
     conditions = len({text for one in asked for text in one.selectors})
     if conditions > MOST_CONDITIONS:
         yield f"spec.devices.requests have {conditions} different selectors, allowed are {MOST_CONDITIONS}"
-
-
-def _made_for(pod: Pod, claim: ResourceClaim) -> bool:
-    return any(one.controller and one.uid == pod.uid for one in claim.metadata.owner_references)
 
 
 def _wrong(claim: ResourceClaim, rows: Rows) -> Iterator[str]:
@@ -200,18 +277,23 @@ def _wrong(claim: ResourceClaim, rows: Rows) -> Iterator[str]:
         yield f"spec.devices.config has {size} bytes, allowed are {MOST_CONFIG}"
     for number, request in enumerate(devices.requests):
         where = f"spec.devices.requests[{number}] ({_word(request.name)})"
-        alternatives = [request.exactly] if request.exactly is not None else list(request.first_available)
-        known = [one for one in alternatives if one.device_class_name in rows]
+        alternatives = _each(request)
+        known = [one for _, one in alternatives if one.device_class_name in rows]
         if not alternatives:
             yield f"{where} has neither exactly nor firstAvailable"
         elif not known:
-            said = ", ".join(_word(one.device_class_name) for one in alternatives[:3])
-            yield (
-                f"{where} asks for DeviceClass {said}, which is not in the table of hook device-claims "
-                f"({', '.join(sorted(rows)) or 'empty'}); ask the operators, or use one that is"
-            )
-        else:
+            yield from (f"{where} {text}" for text in _no_row(alternatives, rows))
+        elif not _alternatives(request, rows):
             yield from (f"{where} {text}" for text in _beyond(known[0]))
+
+
+def _no_row(alternatives: Sequence[tuple[str, ExactRequest]], rows: Rows) -> Iterator[str]:
+    if not any(one.device_class_name in rows for _, one in alternatives):
+        said = ", ".join(_word(one.device_class_name) for _, one in alternatives[:3])
+        yield (
+            f"asks for DeviceClass {said}, which is not in the table of hook device-claims "
+            f"({', '.join(sorted(rows)) or 'empty'}); ask the operators, or use one that is"
+        )
 
 
 def _beyond(one: ExactRequest) -> Iterator[str]:
@@ -230,11 +312,17 @@ def _beyond(one: ExactRequest) -> Iterator[str]:
         yield "has a selector that is not CEL"
 
 
-def _asked(request: DeviceRequest, rows: Rows) -> AskedDevices | None:
+def _each(request: DeviceRequest) -> Sequence[tuple[str, ExactRequest]]:
+    """Its alternatives, by the names that their devices have in an allocation."""
     if request.exactly is not None:
-        return _of_row(request.name, request.exactly, rows)
-    one = next((one for one in request.first_available if one.device_class_name in rows), None)
-    return _of_row(f"{request.name}/{one.name}", one, rows) if one is not None else None
+        return [(request.name, request.exactly)]
+    return [(f"{request.name}/{one.name}", one) for one in request.first_available]
+
+
+def _alternatives(request: DeviceRequest, rows: Rows) -> tuple[AskedDevices, ...]:
+    """Those that Slurm can be asked for."""
+    known = (pair for pair in _each(request) if pair[1].device_class_name in rows)
+    return tuple(_of_row(name, one, rows) for name, one in known if not any(_beyond(one)))
 
 
 def _of_row(name: str, one: ExactRequest, rows: Rows) -> AskedDevices:

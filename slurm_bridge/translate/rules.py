@@ -17,8 +17,9 @@ class Rules:
     """Defaults for what neither the pod nor an annotation sets; None leaves it to Slurm.
 
     `parts_of` names, by the uids of pods, the parts of a gang that have to have nodes of their own; `devices_of` says
-    likewise what their ResourceClaims ask for. Raises ValueError with every default that no job could have, so that
-    rules are always valid.
+    likewise what their ResourceClaims ask for in a partition. `class_gres` are further resources for `gres_names`, of
+    which DeviceClasses are behind. Raises ValueError with every default that no job could have, so that rules are
+    always valid.
     """
 
     cluster_id: str
@@ -38,8 +39,9 @@ class Rules:
     environment: bool = False
     gres_names: Mapping[str, str] = dataclasses.field(default_factory=lambda: DEVICES)
     parts_of: Callable[[Workload], Mapping[str, str]] = dataclasses.field(default=lambda _workload: {}, compare=False)
-    devices_of: Callable[[Workload], Mapping[str, tuple[Gres, ...]]] = dataclasses.field(
-        default=lambda _workload: {}, compare=False
+    class_gres: Callable[[], Mapping[str, str]] = dataclasses.field(default=dict[str, str], compare=False)
+    devices_of: Callable[[Workload, str | None], Mapping[str, tuple[Gres, ...]]] = dataclasses.field(
+        default=lambda _workload, _partition: {}, compare=False
     )
 
     def __post_init__(self) -> None:

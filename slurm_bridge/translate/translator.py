@@ -5,7 +5,7 @@ each pod were a task as large as the largest; its form is chosen when its nodes 
 """
 
 import dataclasses
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from fractions import Fraction
 
 from slurm_bridge.model import marks, quantity
@@ -14,7 +14,18 @@ from slurm_bridge.model.job import Gres, JobRequest, Memory
 from slurm_bridge.model.verdict import Reject
 from slurm_bridge.model.workload import Workload
 from slurm_bridge.runtime import frozen_records
-from slurm_bridge.translate import annotations, claims, demands, gres, members, resources, shapes, sizes
+from slurm_bridge.translate import (
+    annotations,
+    claims,
+    class_resources,
+    demands,
+    device_claims,
+    gres,
+    members,
+    resources,
+    shapes,
+    sizes,
+)
 from slurm_bridge.translate.annotations import ParsedAnnotation
 from slurm_bridge.translate.claims import ClaimedValue
 from slurm_bridge.translate.members import EqualPods
@@ -43,7 +54,8 @@ class Translated:
 
     `shapes` are the pods by what they ask for; `told` is what an event says of the form. `node_memory_mib` is the most
     that pods of a gang may take of a node together, None for all of it. `demands` are the fields that some hook has to
-    honour, `devices` those of the ResourceClaims of its pods, by uid.
+    honour, `devices` those of the ResourceClaims of its pods, by uid, and `of_classes` their extended resources behind
+    which DeviceClasses are, with the GRES of each. `shared_claim`: several pods use it, so all have to be on one node.
     """
 
     request: JobRequest
@@ -56,6 +68,8 @@ class Translated:
     node_memory_mib: int | None = None
     demands: tuple[FeatureDemand, ...] = ()
     devices: Mapping[str, tuple[Gres, ...]] = dataclasses.field(default_factory=dict)
+    of_classes: Mapping[str, str] = dataclasses.field(default_factory=dict)
+    shared_claim: str = ""
 
 
 def translate(workload: Workload, rules: Rules) -> Translated | Reject:
@@ -64,8 +78,10 @@ def translate(workload: Workload, rules: Rules) -> Translated | Reject:
     absurd = sizes.problem(workload.pods)
     if absurd:
         return Reject(reason="TooManyTerms", message=absurd)
-    devices = rules.devices_of(workload)
-    said, groups, wrong_words, wrong_amounts = _examined(workload, rules, devices)
+    devices, of_classes = devices_of(workload, rules), class_gres_of(workload, rules)
+    if of_classes:
+        rules = dataclasses.replace(rules, gres_names={**of_classes, **rules.gres_names})
+    said, groups, wrong_words, wrong_amounts = _examined(workload, rules, devices, of_classes)
     if wrong_words:
         return Reject(reason="InvalidAnnotation", message=annotations.together([*wrong_words, *wrong_amounts]))
     if wrong_amounts:
@@ -82,7 +98,30 @@ def translate(workload: Workload, rules: Rules) -> Translated | Reject:
         ),
         *claims.annotated(said, gang=gang),
     ]
-    return dataclasses.replace(_settled(claimed, found, gang=gang), demands=demands.of(workload), devices=devices)
+    settled = _settled(claimed, found, gang=gang)
+    shared = next(iter(sorted(device_claims.shared(workload.pods))), None) if gang else None
+    return dataclasses.replace(
+        settled,
+        demands=demands.of(workload),
+        devices=devices,
+        of_classes=of_classes,
+        shared_claim="/".join(shared) if shared is not None else "",
+    )
+
+
+def devices_of(workload: Workload, rules: Rules) -> Mapping[str, tuple[Gres, ...]]:
+    """What the ResourceClaims of its pods, by uid, ask Slurm for; raises TryLater while that is being worked out."""
+    if not any(pod.spec.resource_claims for pod in workload.pods):
+        return {}
+    said = _annotated(workload)[0].get("partition")
+    return rules.devices_of(workload, rules.partition if said is None else str(said.value))
+
+
+def class_gres_of(workload: Workload, rules: Rules) -> Mapping[str, str]:
+    """The extended resources of DeviceClasses that its pods ask for, and what one of each is in Slurm."""
+    known = rules.class_gres()
+    asked = {name for pod in workload.pods for name in class_resources.names(pod) if name in known} if known else ()
+    return {name: known[name] for name in sorted(asked)}
 
 
 def problems(workload: Workload, rules: Rules) -> tuple[str, ...]:
@@ -93,7 +132,7 @@ def problems(workload: Workload, rules: Rules) -> tuple[str, ...]:
     absurd = sizes.problem(workload.pods)
     if absurd:
         return (absurd,)
-    _, _, wrong_words, wrong_amounts = _examined(workload, rules, {})
+    _, _, wrong_words, wrong_amounts = _examined(workload, rules, {}, ())
     resources.forget(workload.pods)
     return (*wrong_words, *wrong_amounts)
 
@@ -147,7 +186,9 @@ def show(value: object) -> str:
 _Examined = tuple[Mapping[str, ParsedAnnotation], tuple[EqualPods, ...], tuple[str, ...], tuple[str, ...]]
 
 
-def _examined(workload: Workload, rules: Rules, devices: Mapping[str, tuple[Gres, ...]]) -> _Examined:
+def _examined(
+    workload: Workload, rules: Rules, devices: Mapping[str, tuple[Gres, ...]], of_classes: Collection[str]
+) -> _Examined:
     """The annotations that count, what the pods ask for, and what is wrong with the annotations and the amounts."""
     said, wrong_words = _annotated(workload)
     groups, wrong_amounts = members.groups(workload.pods, limits=rules.count == "limits", devices=devices)
@@ -158,7 +199,7 @@ def _examined(workload: Workload, rules: Rules, devices: Mapping[str, tuple[Gres
         *annotations.contradictions(said),
         *_too_many_nodes(workload, said),
         *_too_little(said, groups),
-        *_twice(said, groups),
+        *_twice(said, groups, of_classes),
     )
     return said, groups, wrong_words, wrong_amounts
 
@@ -196,9 +237,12 @@ def _too_little(said: Mapping[str, ParsedAnnotation], groups: Sequence[EqualPods
         yield one.problem(f"allowed is at least the memory that {what}, {wanted}Mi")
 
 
-def _twice(said: Mapping[str, ParsedAnnotation], groups: Sequence[EqualPods]) -> Iterator[str]:
+def _twice(
+    said: Mapping[str, ParsedAnnotation], groups: Sequence[EqualPods], of_classes: Collection[str]
+) -> Iterator[str]:
     """The annotation gres, which replaces all devices of a pod, beside ResourceClaims, which need theirs."""
-    one, claiming = said.get("gres"), next((group for group in groups if group.devices), None)
+    claims = (group for group in groups if group.devices or any(group.amounts.get(name) for name in of_classes))
+    one, claiming = said.get("gres"), next(claims, None)
     if one is not None and claiming is not None:
         yield one.problem(f"{claiming.subject} has ResourceClaims, and Slurm is asked for what they say: leave it out")
 

@@ -28,6 +28,11 @@ class Claims:
         spec = {"spec": {"devices": {"requests": [{"name": "gpu", "exactly": exactly}]}}}
         self._create("ResourceClaimTemplate", name, spec)
 
+    def alternatives(self, name: str, *options: Json) -> None:
+        """Claims for the first of these that there is."""
+        spec = {"devices": {"requests": [{"name": "gpu", "firstAvailable": list(options)}]}}
+        self._create("ResourceClaimTemplate", name, {"spec": spec})
+
     def claim(self, name: str, count: int) -> None:
         """A claim by its name."""
         exactly = {"deviceClassName": self.device_class, "count": count}

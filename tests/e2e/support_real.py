@@ -23,9 +23,9 @@ KUBECTL = PROJECT / "hack" / "cluster" / "kubectl"
 SECONDS = 45.0
 
 
-def require(cluster: Mapping[str, str]) -> None:
+def require(cluster: Mapping[str, str], nodes: int = 2) -> None:
     """Skip where KWOK pretends every pod."""
-    if int(cluster.get("REAL_NODES") or "0") < 2:
+    if int(cluster.get("REAL_NODES") or "0") < nodes:
         pytest.skip("the local cluster has no real nodes: make cluster-up REAL_NODES=2")
 
 

@@ -11,8 +11,10 @@ from typing import Final
 from slurm_bridge.model import devices
 from slurm_bridge.model.devices import Device, DeviceClass, DeviceId, ResourceClaim, ResourceSlice
 from slurm_bridge.model.job import Gres
-from slurm_bridge.translate import device_claims
-from slurm_bridge.translate.device_claims import AskedDevices, DeviceRow, Rows
+from slurm_bridge.model.pod import Pod
+from slurm_bridge.translate import class_resources, device_claims
+from slurm_bridge.translate.class_resources import ClassOf
+from slurm_bridge.translate.device_claims import AskedDevices, ClaimKey, DeviceRow, Option, Rows, Unrequestable
 
 #: The words about nodes without enough such devices, and about nodes with others beside them.
 LACKS: Final = "node(s) do not have the claimed devices"
@@ -57,6 +59,19 @@ class DeviceSight:
     device_class: Callable[[str], DeviceClass | None]
     on: Callable[[str], Sequence[NodeDevice]]
     matches: Matches
+    class_of: ClassOf = class_resources.no_class
+
+    def options(self, pod: Pod) -> tuple[Option, ...] | Unrequestable:
+        """What its claims may ask for."""
+        return device_claims.options(pod, self.claim, self.rows, self.class_of)
+
+    def asks(self, pod: Pod) -> bool:
+        """Whether it has claims, or gets one."""
+        return device_claims.asks(pod, self.class_of)
+
+    def names(self, pod: Pod) -> frozenset[ClaimKey]:
+        """The claims of a pod as far as they have names, whatever is known of them."""
+        return device_claims.names(pod, self.class_of)
 
     def of(self, asked: AskedDevices) -> tuple[str, ...] | None:
         """All conditions on a device of this request; None while its class is not known."""
@@ -75,18 +90,20 @@ class DeviceSight:
             one for one in of_driver if all(self.matches(text, one.id.driver, one.device) for text in conditions)
         )
 
-    def lacks(self, asked: Sequence[AskedDevices], node: str) -> str:
-        """Why a node cannot serve all of these requests, whatever is in use; "" where it can.
+    def judged(self, asked: Sequence[AskedDevices], node: str) -> tuple[str, int]:
+        """Why a node cannot serve all of these requests, whatever is in use, and "" where it can; for how many pods.
 
         Slurm gives any devices of a GRES: each of them on this node has to do, or the allocation could be of no use.
         """
         there, once = self.on(node), self._once()
         fitting = [(one, once.fitting(one, there)) for one in asked]
         if any(len(found) < one.count for one, found in fitting):
-            return LACKS
+            return LACKS, 0
         if assigned([ids for one, found in fitting for ids in [[each.id for each in found]] * one.count]) is None:
-            return LACKS
-        return MIXED if any(len(found) < len(once.alike(one, there)) for one, found in fitting) else ""
+            return LACKS, 0
+        if any(len(found) < len(once.alike(one, there)) for one, found in fitting):
+            return MIXED, 0
+        return "", min((_times(driver, fitting) for driver in {one.row.driver for one in asked}), default=0)
 
     def _once(self) -> "DeviceSight":
         """Each condition is looked at once for each device, however many requests have it."""
@@ -107,6 +124,12 @@ class DeviceSight:
             return ()
         of_rows = (AskedDevices(request="", row=row, count=1) for row in rows)
         return {one.id for each in of_rows for one in self.fitting(each, there)}
+
+
+def _times(driver: str, fitting: Sequence[tuple[AskedDevices, Sequence[NodeDevice]]]) -> int:
+    """For how many pods the devices of a driver are enough, at most."""
+    mine = [(one.count, found) for one, found in fitting if one.row.driver == driver]
+    return len({each.id for _, found in mine for each in found}) // sum(count for count, _ in mine)
 
 
 def _overlap(one: Gres, other: Gres) -> bool:

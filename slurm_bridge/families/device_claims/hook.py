@@ -3,16 +3,18 @@
 The claims themselves are written by the scheduler, between the allocation and the binding.
 """
 
+import collections
 import dataclasses
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from typing import ClassVar, Final
 
 from slurm_bridge import errors
 from slurm_bridge.cluster.memo import VersionCache
 from slurm_bridge.cluster.rules.devices import DeviceSight
 from slurm_bridge.families.device_claims import options as opts
-from slurm_bridge.families.device_claims.judged import JudgedWishes, Wish, forget_gone
+from slurm_bridge.families.device_claims.judged import JudgedNode, JudgedWishes, forget_gone
 from slurm_bridge.families.device_claims.published import PublishedDevices
+from slurm_bridge.families.device_claims.resource_classes import ResourceClasses
 from slurm_bridge.families.device_claims.selectors import Selectors, TooMuch
 from slurm_bridge.hooks.base import GO, Admit, Ask, Denied, Nodes, Session
 from slurm_bridge.hooks.needs import Need, View
@@ -24,8 +26,8 @@ from slurm_bridge.model.job import Gres
 from slurm_bridge.model.pod import Pod
 from slurm_bridge.model.verdict import Wait
 from slurm_bridge.model.workload import Workload
-from slurm_bridge.translate import device_claims
-from slurm_bridge.translate.device_claims import PodClaim, Unrequestable
+from slurm_bridge.translate import device_claims, gres
+from slurm_bridge.translate.device_claims import ClaimKey, Option, PodClaim, Unrequestable, Wish
 
 #: The reason on pods whose claims others hold.
 HELD: Final = "ResourceClaimInUse"
@@ -48,25 +50,28 @@ class DeviceClaims:
     Options: ClassVar = opts.DeviceClaimsOptions
     services = True
     needs = frozenset({Need.RESOURCECLAIMS, Need.RESOURCESLICES, Need.DEVICECLASSES})
-    honours = frozenset({Feature.RESOURCE_CLAIMS})
+    honours = frozenset({Feature.RESOURCE_CLAIMS, Feature.CLASS_RESOURCES})
 
     def __init__(self, options: opts.DeviceClaimsOptions, services: HookServices) -> None:
-        self._rows = options.rows
+        self._rows, self._snapshot = options.rows, services.snapshot
+        self._resources: VersionCache[tuple[()], ResourceClasses] = VersionCache(1)
         self._selectors = Selectors(services.clock.now)
         self._denied: VersionCache[tuple[tuple[Wish, ...], Nodes], Denied] = VersionCache(MOST_ANSWERS)
+        self._chosen: VersionCache[tuple[tuple[Wish, ...], Nodes, int], Wish] = VersionCache(MOST_ANSWERS)
         self._judged = JudgedWishes()
         self._published = PublishedDevices()
 
     def admit(self, session: Session, ask: Ask) -> Admit | Wait:
         pods, sight = ask.every_pod, self._sight(session.view)
-        shared = device_claims.shared(pods) if ask.workload.gang is not None else ""
-        if shared:
-            return Wait(reason=device_claims.REASON, message=shared, warning=True)
+        shared = device_claims.shared(pods) if ask.workload.gang is not None else {}
+        wrong = next(_unshareable(shared, sight), "")
+        if wrong:
+            return Wait(reason=device_claims.REASON, message=wrong, warning=True)
         ours = frozenset(pod.uid for pod in pods)
-        claiming = (pod for pod in pods if pod.spec.resource_claims and not pod.bound)
+        claiming = (pod for pod in pods if not pod.bound and sight.asks(pod))
         try:
             with self._selectors.at_most(MOST_EVALUATIONS, MOST_LOOK_UPS):
-                obstacles = (self._obstacle(pod, sight, ours) for pod in claiming)
+                obstacles = (self._obstacle(pod, sight, ours, ask.devices.get(pod.uid)) for pod in claiming)
                 return next((one for one in obstacles if one is not None), GO)
         except TooMuch as stopped:
             return _comparing(stopped)
@@ -74,27 +79,96 @@ class DeviceClaims:
     def filter(self, session: Session, ask: Ask, nodes: Nodes) -> Denied | Wait:
         """Of pods with different claims it is enough when a node has the devices of one."""
         sight = self._sight(session.view)
-        wishes = dict.fromkeys(self._wish(pod, sight) for pod in ask.workload.pods if not pod.bound)
+        waiting = [pod for pod in ask.workload.pods if not pod.bound]
+        wishes = dict.fromkeys(one for pod in waiting for one in self._wishes(pod, sight, ask.devices.get(pod.uid)))
         if not wishes or () in wishes:
             return _NONE
-        version = session.view(Need.RESOURCESLICES).version + session.view(Need.DEVICECLASSES).version
+        version = _version(session.view)
         namespace = next(iter(ask.workload.pods)).metadata.namespace
         try:
             return self._denied.get(
-                version, (tuple(wishes), nodes), lambda: self._work_out(namespace, wishes, nodes, session)
+                version, (tuple(wishes), nodes), lambda: self._work_out(namespace, wishes, nodes, session.view)
             )
         except TooMuch as stopped:
             return _comparing(stopped)
 
-    def devices_of(self, workload: Workload, views: Mapping[Need, View]) -> Mapping[str, tuple[Gres, ...]]:
-        """What Slurm is asked for, by the uid of each pod whose claims are all known."""
-        found: dict[str, tuple[Gres, ...]] = {}
+    def devices_of(
+        self, workload: Workload, views: Mapping[Need, View], eligible: Callable[[Pod], Nodes]
+    ) -> Mapping[str, tuple[Gres, ...]]:
+        """What Slurm is asked for, by the uid of each pod whose claims are all known.
+
+        Of alternatives it is the first one for which the eligible nodes have devices.
+        """
+        shared = device_claims.shared(workload.pods)
+        alike: dict[tuple[Wish, ...], list[tuple[Pod, Sequence[Option]]]] = {}
         for pod in workload.pods:
             if pod.spec.resource_claims:
-                claims = device_claims.of(pod, _claim_of(views.get(Need.RESOURCECLAIMS)), self._rows)
-                if not isinstance(claims, Unrequestable) and (asked := device_claims.gres_of(claims)):
-                    found[pod.uid] = asked
+                found = device_claims.options(pod, _claim_of(views.get(Need.RESOURCECLAIMS)), self._rows)
+                if not isinstance(found, Unrequestable):
+                    found = tuple(_counted_once(one, pod, shared) for one in found)
+                    alike.setdefault(tuple(map(device_claims.wish, found)), []).append((pod, found))
+        asked: dict[str, tuple[Gres, ...]] = {}
+        for wishes, pods in alike.items():
+            several = len(set(map(device_claims.gres_of, wishes))) > 1
+            wanted = device_claims.gres_of(self._choice(wishes, pods, views, eligible) if several else wishes[0])
+            if wanted:
+                asked.update((pod.uid, wanted) for pod, _ in pods)
+        return asked
+
+    def _choice(
+        self,
+        wishes: tuple[Wish, ...],
+        pods: Sequence[tuple[Pod, Sequence[Option]]],
+        views: Mapping[Need, View],
+        eligible: Callable[[Pod], Nodes],
+    ) -> Wish:
+        """For equal pods; where some have devices already, all ask for the same."""
+        for pod, found in pods:
+            given = next((one for one in found if pod.bound and all(each.served for each in one)), None)
+            if given is not None:
+                return device_claims.wish(given)
+        first, count = pods[0][0], sum(not pod.bound for pod, _ in pods)
+        nodes, view = eligible(first), views.__getitem__
+        try:
+            return self._chosen.get(
+                _version(view),
+                (wishes, nodes, count),
+                lambda: self._first_there(first.metadata.namespace, wishes, nodes, count, view),
+            )
+        except TooMuch as stopped:
+            raise errors.TryLater(_COMPARED, retry_after=max(GO_ON, stopped.pause)) from stopped
+
+    def _first_there(
+        self, namespace: str, wishes: tuple[Wish, ...], nodes: Nodes, count: int, view: Callable[[Need], View]
+    ) -> Wish:
+        """The first wish that can come true for all pods, else for one, else the first of all."""
+        for_one: Wish | None = None
+        with self._selectors.at_most(MOST_EVALUATIONS, MOST_LOOK_UPS):
+            for wish in wishes:
+                there = sum(one.pods for one in self._judge(namespace, wish, nodes, view).values())
+                if there >= count:
+                    return wish
+                for_one = for_one or (wish if there else None)
+        return for_one or wishes[0]
+
+    def class_gres(self, views: Mapping[Need, View]) -> Mapping[str, str]:
+        """Extended resources behind which classes of the table are, and the GRES of each."""
+        found = self._classes(views.__getitem__).rows(self._rows)
+        return {resource: gres.spell(row.gres) for resource, row in found.items()}
+
+    def offers(self, views: Mapping[Need, View]) -> Mapping[str, Mapping[str, int]]:
+        """How many devices of their drivers each node has."""
+        slices, rows = views[Need.RESOURCESLICES], self._classes(views.__getitem__).rows(self._rows)
+        found: dict[str, Mapping[str, int]] = {}
+        for node in self._published.nodes(slices):
+            drivers = collections.Counter(one.id.driver for one in self._published.on(node, slices))
+            found[node] = {name: drivers[row.driver] for name, row in rows.items() if drivers[row.driver]}
         return found
+
+    def _classes(self, view: Callable[[Need], View]) -> ResourceClasses:
+        classes, snapshot = view(Need.DEVICECLASSES), self._snapshot()
+        version = classes.version + snapshot.version
+        return self._resources.get(version, (), lambda: ResourceClasses.of(classes.all(), snapshot))
 
     def devices(self, views: Mapping[Need, View]) -> DeviceSight:
         """For the scheduler, once Slurm has allocated."""
@@ -107,12 +181,14 @@ class DeviceClaims:
         except TooMuch as stopped:
             raise errors.TryLater(_COMPARED, retry_after=max(GO_ON, stopped.pause)) from stopped
 
-    def _obstacle(self, pod: Pod, sight: DeviceSight, ours: frozenset[str]) -> Wait | None:
-        claims = device_claims.of(pod, sight.claim, self._rows)
-        if isinstance(claims, Unrequestable):
-            reason = device_claims.MISSING if claims.missing else device_claims.REASON
-            return Wait(reason=reason, message=claims.message, warning=not claims.missing)
-        for one in claims:
+    def _obstacle(
+        self, pod: Pod, sight: DeviceSight, ours: frozenset[str], asked: tuple[Gres, ...] | None
+    ) -> Wait | None:
+        found = sight.options(pod)
+        if isinstance(found, Unrequestable):
+            reason = device_claims.MISSING if found.missing else device_claims.REASON
+            return Wait(reason=reason, message=found.message, warning=not found.missing)
+        for one in device_claims.meant(found, asked)[0]:
             held = taken(one.claim, ours)
             if held:
                 return Wait(reason=HELD, message=held)
@@ -133,29 +209,33 @@ class DeviceClaims:
                     return f"request {asked.request}: selector {texts.bounded(text, 80)!r} {wrong}"
         return ""
 
-    def _wish(self, pod: Pod, sight: DeviceSight) -> Wish:
-        """What its claims ask for."""
-        claims = device_claims.of(pod, sight.claim, self._rows) if pod.spec.resource_claims else ()
-        return () if isinstance(claims, Unrequestable) else tuple(one for claim in claims for one in claim.asked)
+    def _wishes(self, pod: Pod, sight: DeviceSight, asked: tuple[Gres, ...] | None) -> Sequence[Wish]:
+        """What its claims ask for: of alternatives that are the same to Slurm, each node may have another one."""
+        found = sight.options(pod)
+        return (
+            ((),) if isinstance(found, Unrequestable) else [*map(device_claims.wish, device_claims.meant(found, asked))]
+        )
 
-    def _work_out(self, namespace: str, wishes: Collection[Wish], nodes: Nodes, session: Session) -> Denied:
+    def _work_out(self, namespace: str, wishes: Collection[Wish], nodes: Nodes, view: Callable[[Need], View]) -> Denied:
         with self._selectors.at_most(MOST_EVALUATIONS, MOST_LOOK_UPS):
-            lacks = [self._lacks(namespace, wish, nodes, session) for wish in wishes]
-        said = {node: tuple(dict.fromkeys(one[node] for one in lacks)) for node in nodes}
+            judged = [self._judge(namespace, wish, nodes, view) for wish in wishes]
+        said = {node: tuple(dict.fromkeys(one[node].lacks for one in judged)) for node in nodes}
         return Denied(nodes={node: reasons for node, reasons in said.items() if all(reasons)})
 
-    def _lacks(self, namespace: str, wish: Wish, nodes: Nodes, session: Session) -> Mapping[str, str]:
+    def _judge(
+        self, namespace: str, wish: Wish, nodes: Nodes, view: Callable[[Need], View]
+    ) -> Mapping[str, JudgedNode]:
         """What is judged of a node stays known while its devices are the same, whatever happens on other nodes."""
-        sight, slices = self._sight(session.view), session.view(Need.RESOURCESLICES)
-        judged = self._judged.of(namespace, wish, session.view(Need.DEVICECLASSES).version)
+        sight, slices = self._sight(view), view(Need.RESOURCESLICES)
+        judged = self._judged.of(namespace, wish, view(Need.DEVICECLASSES).version)
         forget_gone(judged, self._published.nodes(slices))
-        found: dict[str, str] = {}
+        found: dict[str, JudgedNode] = {}
         for node in nodes:
             there, known = sight.on(node), judged.get(node)
-            if known is None or known[0] is not there:
+            if known is None or known.devices is not there:
                 self._selectors.rest()
-                judged[node] = known = (tuple(there), sight.lacks(wish, node))
-            found[node] = known[1]
+                judged[node] = known = JudgedNode(tuple(there), *sight.judged(wish, node))
+            found[node] = known
         return found
 
     def _sight(self, view: Callable[[Need], View]) -> DeviceSight:
@@ -172,7 +252,28 @@ class DeviceClaims:
             device_class=device_class,
             on=lambda node: self._published.on(node, slices),
             matches=self._selectors.matches,
+            class_of=self._classes(view).behind,
         )
+
+
+def _version(view: Callable[[Need], View]) -> int:
+    return view(Need.RESOURCESLICES).version + view(Need.DEVICECLASSES).version
+
+
+def _counted_once(option: Option, pod: Pod, shared: Mapping[ClaimKey, Sequence[Pod]]) -> Option:
+    """Slurm is asked for a claim that several pods use with the first of them."""
+    return tuple(one for one in option if shared.get(one.claim.key, (pod,))[0].uid == pod.uid)
+
+
+def _unshareable(shared: Mapping[ClaimKey, Sequence[Pod]], sight: DeviceSight) -> Iterator[str]:
+    """Why pods of one gang cannot use the same claims."""
+    for key, users in sorted(shared.items()):
+        called = f"ResourceClaim {'/'.join(key)} is used by pods {users[0].metadata.name} and {users[1].metadata.name}"
+        if len(users) > device_claims.MOST_USERS:
+            yield f"{called} and {len(users) - 2} more of the gang, allowed are {device_claims.MOST_USERS} pods"
+        several = (found for found in map(sight.options, users) if not isinstance(found, Unrequestable))
+        if any(len(found) > 1 for found in several):
+            yield f"{called} of the gang, whose claims have alternatives: use exactly, or a claim for each pod"
 
 
 def _comparing(stopped: TooMuch) -> Wait:

@@ -2,18 +2,25 @@
 
 import threading
 from collections.abc import Collection
-from typing import Final
+from typing import Final, NamedTuple
 
 from slurm_bridge.cluster.rules.devices import NodeDevice
-from slurm_bridge.translate.device_claims import AskedDevices
+from slurm_bridge.translate.device_claims import Wish
 
 #: So many wishes are remembered of all namespaces together.
 MOST_WISHES: Final = 64
 
-#: What the claims of one pod ask for.
-Wish = tuple[AskedDevices, ...]
-#: By node: its devices when it was judged, and what it lacks.
-Judged = dict[str, tuple[tuple[NodeDevice, ...], str]]
+
+class JudgedNode(NamedTuple):
+    """Its devices when it was judged, what it lacks, and for how many pods it has devices."""
+
+    devices: tuple[NodeDevice, ...]
+    lacks: str
+    pods: int
+
+
+#: By the name of the node.
+Judged = dict[str, JudgedNode]
 
 
 class JudgedWishes:

@@ -151,7 +151,7 @@ def _claims(
     """What keeps the claims of these pods from being used there; while they wait, the pods count nowhere."""
     key, ready = desired.workload.root.key, False
     try:
-        problem = claims.settle(ctx, key, spots, read) or device_claims.settle(ctx, key, spots, read)
+        problem = claims.settle(ctx, key, spots, read) or device_claims.settle(ctx, desired, spots, read)
         ready = problem is None
         return problem
     finally:

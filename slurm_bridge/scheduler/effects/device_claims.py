@@ -1,8 +1,9 @@
 """ResourceClaims of pods that Slurm has given nodes to: they get the devices of the allocation.
 
     1 look     which devices each claim gets (`placement.device_claims`), one allocation at a time
-    2 write    a finalizer, then the status: each with the version that was looked at as a precondition
-    3 wait     until the watch has told of all that was written; then the pods are bound
+    2 make     claims for pods that ask by extended resources; those that are not needed any more are deleted
+    3 write    a finalizer, then the status: each with the version that was looked at as a precondition
+    4 wait     until the watch has told of all that was written; then the pods are bound
 
 A restart finds on the claims what was written, and on the job what is to be written. Kubernetes' own controller takes
 the devices back when the pods have ended; here only those of pods that got no node are.
@@ -19,7 +20,6 @@ from slurm_bridge.cluster.rules.devices import DeviceSight
 from slurm_bridge.model import kinds
 from slurm_bridge.model.devices import Consumer, DeviceId, ResourceClaim
 from slurm_bridge.model.job import Phase
-from slurm_bridge.model.names import WorkloadKey
 from slurm_bridge.model.placeholder import Placeholder
 from slurm_bridge.model.pod import Pod
 from slurm_bridge.model.verdict import Reject
@@ -30,12 +30,15 @@ from slurm_bridge.scheduler.placement.checks import Spot
 from slurm_bridge.scheduler.placement.device_claims import (
     Allocate,
     DevicesFound,
+    DropClaim,
     Holders,
+    MakeClaim,
+    ReserveClaim,
     TakeBack,
     Write,
 )
 from slurm_bridge.scheduler.placement.misfit import ClaimsPending, Misfit
-from slurm_bridge.translate import device_claims
+from slurm_bridge.scheduler.state import DesiredJob
 
 #: The kinds that are patched here; the access rules of the deployment are compared with it.
 WRITTEN: Final = (kinds.RESOURCECLAIMS,)
@@ -50,22 +53,23 @@ UNSERVED: Final = 10.0
 
 
 def settle(
-    ctx: SchedulerContext, key: WorkloadKey, spots: tuple[Spot, ...], read: Placeholder
+    ctx: SchedulerContext, desired: DesiredJob, spots: tuple[Spot, ...], read: Placeholder
 ) -> Misfit | ClaimsPending | None:
     """Write what is to be written; None when every claim of these pods has its devices."""
-    sight = ctx.config.chain.devices
-    claiming = [spot.pod for spot in spots if spot.pod.spec.resource_claims]
+    key, sight = desired.workload.root.key, ctx.config.chain.devices
+    claiming = [spot.pod for spot in spots if _claims(spot.pod, sight)]
     if not claiming:
         return None
     if sight is None:
         return Misfit(reason=placement.FAILED, message=SWITCHED_OFF)
-    for name in sorted(itertools.chain.from_iterable(map(device_claims.names, claiming))):
+    for name in sorted(itertools.chain.from_iterable(map(sight.names, claiming))):
         ctx.claim_waiters.add(waiter(*name), key)
     given = _given(ctx, read)
     if isinstance(given, Misfit):
         return given
     with ctx.placing:
-        found = placement.look(spots, given, sight, holders(ctx, sight))
+        asked, mates = desired.translated.devices, frozenset(pod.uid for pod in desired.workload.pods)
+        found = placement.look(spots, given, asked, sight, holders(ctx, sight), mates)
         _begin(ctx, found.writes[:MOST_WRITES])
     for name in found.others:
         ctx.claim_waiters.add(waiter(*name), key)
@@ -79,7 +83,7 @@ def undo(ctx: SchedulerContext, pods: Iterable[Pod]) -> None:
     sight = ctx.config.chain.devices
     if sight is None:
         return
-    waiting = [pod for pod in pods if pod.spec.resource_claims and not pod.bound]
+    waiting = [pod for pod in pods if not pod.bound and _claims(pod, sight)]
     with ctx.placing:
         busy = ctx.device_writes.pending(sight.claim, ctx.clock.now()).busy
         found = [TakeBack(claim) for claim in _only_for(sight, waiting) if claim.uid not in busy][:MOST_WRITES]
@@ -94,6 +98,11 @@ def undo(ctx: SchedulerContext, pods: Iterable[Pod]) -> None:
         _end(ctx, found)
 
 
+def _claims(pod: Pod, sight: DeviceSight | None) -> bool:
+    asks = bool(pod.spec.resource_claims) if sight is None else sight.asks(pod)
+    return asks or pod.status.extended_resource_claim_status is not None
+
+
 def waiter(namespace: str, name: str) -> str:
     """Under which workloads wait for a claim."""
     return f"{kinds.RESOURCECLAIMS.kind} {namespace}/{name}"
@@ -102,7 +111,7 @@ def waiter(namespace: str, name: str) -> str:
 def _only_for(sight: DeviceSight, pods: Sequence[Pod]) -> Iterator[ResourceClaim]:
     """Those of their claims that are reserved for none but these pods."""
     uids = {pod.uid for pod in pods}
-    for name in sorted({name for pod in pods for name in device_claims.names(pod)}):
+    for name in sorted({name for pod in pods for name in sight.names(pod)}):
         claim = sight.claim(*name)
         users = claim.status.reserved_for if claim is not None else ()
         if claim is not None and users and all(_pod(one) and one.uid in uids for one in users):
@@ -166,13 +175,17 @@ def _write_all(ctx: SchedulerContext, found: DevicesFound) -> Misfit | ClaimsPen
 def _begin(ctx: SchedulerContext, writes: Iterable[Write]) -> None:
     """Every look from here on sees that these claims are being written."""
     for one in writes:
-        ctx.device_writes.begin(one.claim, [device for _, device in one.devices] if isinstance(one, Allocate) else ())
+        if isinstance(one, Allocate | ReserveClaim | TakeBack):
+            held = one.claim.held if isinstance(one, ReserveClaim) else ()
+            held = tuple(device for _, device in one.devices) if isinstance(one, Allocate) else held
+            ctx.device_writes.begin(one.claim, held)
 
 
 def _end(ctx: SchedulerContext, writes: Iterable[Write]) -> None:
     """No call is under way any more, also of those that were not begun."""
     for one in writes:
-        ctx.device_writes.over(one.claim, ctx.clock.now())
+        if isinstance(one, Allocate | ReserveClaim | TakeBack):
+            ctx.device_writes.over(one.claim, ctx.clock.now())
 
 
 def _pending(ctx: SchedulerContext, found: DevicesFound, message: str, after: float | None) -> ClaimsPending:
@@ -188,11 +201,16 @@ def _pending(ctx: SchedulerContext, found: DevicesFound, message: str, after: fl
 
 def _write(ctx: SchedulerContext, write: Write) -> Misfit | bool:
     """Whether it is written. A conflict leaves that open: an earlier write may stand, of which the watch will tell."""
+    if isinstance(write, MakeClaim | DropClaim):
+        return _remade(ctx, write)
     name = "/".join(write.claim.key)
     try:
         if isinstance(write, TakeBack):
             return _take_back(ctx, write)
-        _allocate(ctx, write)
+        if isinstance(write, ReserveClaim):
+            _share(ctx, write)
+        else:
+            _allocate(ctx, write)
     except errors.Conflict as problem:
         logger.info("ResourceClaim {} is looked at again: {}", name, problem)
         return False
@@ -207,6 +225,28 @@ def _write(ctx: SchedulerContext, write: Write) -> Misfit | bool:
     return True
 
 
+def _remade(ctx: SchedulerContext, write: MakeClaim | DropClaim) -> Misfit | bool:
+    """The claim for a pod's extended resources. Its name is always the same: one that exists already is looked at."""
+    try:
+        if isinstance(write, MakeClaim):
+            pod = write.made.pod
+            if write.missing:
+                ctx.cluster.create(kinds.RESOURCECLAIMS, pod.metadata.namespace, write.made.manifest)
+        else:
+            pod = write.pod
+            if write.claim is not None:
+                ctx.cluster.delete(kinds.RESOURCECLAIMS, write.claim)
+        ctx.cluster.patch(kinds.PODS, pod, write.changes, "status")
+    except (errors.Conflict, errors.NotFound) as problem:
+        logger.info("the ResourceClaim for a pod's extended resources is looked at again: {}", problem)
+        return False
+    except (errors.OperatorMustAct, errors.Disagreement) as problem:
+        text = f"the ResourceClaim for the extended resources of a pod cannot be written: {problem}"
+        logger.warning("{}", text)
+        return Misfit(reason=placement.FAILED, message=text)
+    return True
+
+
 def _allocate(ctx: SchedulerContext, write: Allocate) -> None:
     claim, protection = write.claim, write.protection
     if protection is not None:
@@ -215,6 +255,11 @@ def _allocate(ctx: SchedulerContext, write: Allocate) -> None:
     changes = write.changes(claim.metadata.resource_version)
     ctx.cluster.patch(kinds.RESOURCECLAIMS, claim, changes, "status")
     ctx.device_writes.stands(claim)
+
+
+def _share(ctx: SchedulerContext, write: ReserveClaim) -> None:
+    ctx.cluster.patch(kinds.RESOURCECLAIMS, write.claim, write.changes, "status")
+    ctx.device_writes.stands(write.claim)
 
 
 def _take_back(ctx: SchedulerContext, write: TakeBack) -> bool:

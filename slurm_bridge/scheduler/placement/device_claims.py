@@ -5,10 +5,16 @@
     is gone, is being deleted, cannot be asked for          the nodes are given back
     is being written, or taken back, at this moment         wait
     has devices of this allocation, for its pod             nothing
+    has them for other pods of its gang only                it is shared with this pod
     has others, for its pod that has no node: an earlier    they are taken back, then as below
     job's, or a changed one's
     has devices for other pods, or for none                 wait
     has none                                                those of the allocation, by their indices
+
+    the claim for extended resources                        what follows
+    ──────────────────────────────────────────────────────  ─────────────────────────────────────────────────────────
+    is not made, or not named by the pod's status           it is made, and named; then as above
+    is not what the pod needs, or not needed any more       it loses its devices, then it is deleted
 
     the devices of the allocation                           what follows
     ──────────────────────────────────────────────────────  ─────────────────────────────────────────────────────────
@@ -37,8 +43,9 @@ from slurm_bridge.model.pod import Pod
 from slurm_bridge.runtime import json_decoder
 from slurm_bridge.scheduler.placement.checks import Spot
 from slurm_bridge.scheduler.placement.misfit import Misfit, unseen
-from slurm_bridge.translate import device_claims
-from slurm_bridge.translate.device_claims import AskedDevices, ClaimKey, PodClaim, Unrequestable
+from slurm_bridge.translate import class_resources, device_claims
+from slurm_bridge.translate.class_resources import ClassClaim
+from slurm_bridge.translate.device_claims import AskedDevices, ClaimKey, Option, PodClaim, Unrequestable
 
 #: The reason on pods that hold nodes and wait for their devices.
 WAITS: Final = "WaitsForDevices"
@@ -54,10 +61,10 @@ _MOST_INDEX: Final = 4096
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
 class Allocate:
-    """A claim gets these devices, for this pod on this node."""
+    """A claim gets these devices, for these pods on this node."""
 
     claim: ResourceClaim
-    pod: Pod
+    pods: tuple[Pod, ...]
     node: str
     devices: tuple[tuple[AskedDevices, DeviceId], ...]
     configs: tuple[Manifest, ...] = ()
@@ -81,10 +88,32 @@ class Allocate:
             "devices": {"results": found, **({"config": list(self.configs)} if self.configs else {})},
             "nodeSelector": {"nodeSelectorTerms": [{"matchFields": fields}]},
         }
-        user = {"resource": "pods", "name": self.pod.metadata.name, "uid": self.pod.uid}
         return {
             "metadata": {"resourceVersion": version},
-            "status": {"allocation": allocation, "reservedFor": [user]},
+            "status": {"allocation": allocation, "reservedFor": [_user(pod) for pod in self.pods]},
+        }
+
+
+def _user(pod: Pod) -> Manifest:
+    return {"resource": "pods", "name": pod.metadata.name, "uid": pod.uid}
+
+
+@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
+class ReserveClaim:
+    """A claim that has its devices for other pods of the workload is also for these."""
+
+    claim: ResourceClaim
+    pods: tuple[Pod, ...]
+
+    @property
+    def changes(self) -> Manifest:
+        """Of the status."""
+        before = [
+            {"resource": one.resource, "name": one.name, "uid": one.uid} for one in self.claim.status.reserved_for
+        ]
+        return {
+            "metadata": {"resourceVersion": self.claim.metadata.resource_version},
+            "status": {"reservedFor": [*before, *map(_user, self.pods)]},
         }
 
 
@@ -101,7 +130,33 @@ class TakeBack:
         return {"metadata": {"resourceVersion": version}, "status": {"allocation": None, "reservedFor": None}}
 
 
-Write = Allocate | TakeBack
+@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
+class MakeClaim:
+    """The claim for the extended resources of a pod is made where it is `missing`, and the pod's status names it."""
+
+    made: ClassClaim
+    missing: bool
+
+    @property
+    def changes(self) -> Manifest:
+        """Of the pod's status."""
+        return {"status": {"extendedResourceClaimStatus": class_resources.written(self.made.status)}}
+
+
+@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
+class DropClaim:
+    """A claim that was made for a pod's extended resources, and is not what the pod needs, is deleted."""
+
+    pod: Pod
+    claim: ResourceClaim | None
+
+    @property
+    def changes(self) -> Manifest:
+        """Of the pod's status."""
+        return {"status": {"extendedResourceClaimStatus": None}}
+
+
+Write = Allocate | ReserveClaim | TakeBack | MakeClaim | DropClaim
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
@@ -138,13 +193,24 @@ class DevicesFound:
         return f"waits for {', '.join(named)}{more}"
 
 
-def look(spots: Sequence[Spot], given: Mapping[str, str], sight: DeviceSight, holders: Holders) -> DevicesFound:
-    """By the tables above. `given` are the devices of the job on each node, by Slurm's name, in Slurm's notation."""
+def look(
+    spots: Sequence[Spot],
+    given: Mapping[str, str],
+    asked: Mapping[str, tuple[Gres, ...]],
+    sight: DeviceSight,
+    holders: Holders,
+    mates: Collection[str] = (),
+) -> DevicesFound:
+    """By the tables above.
+
+    `given` are the devices of the job on each node, by Slurm's name, in Slurm's notation; `asked` is what Slurm was
+    asked for each pod, by uid. `mates` are the uids of all pods of the workload, also of those that have a node.
+    """
     by_node: dict[str, list[Spot]] = {}
     for spot in spots:
-        if spot.pod.spec.resource_claims:
+        if sight.asks(spot.pod) or spot.pod.status.extended_resource_claim_status is not None:
             by_node.setdefault(spot.node.name, []).append(spot)
-    view = _DeviceLook(sight, holders)
+    view = _DeviceLook(sight, holders, asked, mates)
     for there in by_node.values():
         misfit = view.node(there, given.get(there[0].slurm_name, ""))
         if misfit is not None:
@@ -153,19 +219,38 @@ def look(spots: Sequence[Spot], given: Mapping[str, str], sight: DeviceSight, ho
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
+class _ClaimUse:
+    """A claim, and the pods without a node that use it: several only where these are of one gang."""
+
+    claim: PodClaim
+    spots: list[Spot]
+
+    @property
+    def node(self) -> str:
+        """The same for all of them."""
+        return self.spots[0].node.name
+
+    @property
+    def uids(self) -> frozenset[str]:
+        """Of the pods."""
+        return frozenset(spot.pod.uid for spot in self.spots)
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
 class _Need:
     """One request of one claim."""
 
-    spot: Spot
-    claim: PodClaim
+    use: _ClaimUse
     asked: AskedDevices
 
 
 class _DeviceLook:
     """The claims of one allocation, node by node."""
 
-    def __init__(self, sight: DeviceSight, holders: Holders) -> None:
-        self._sight, self._holders = sight, holders
+    def __init__(
+        self, sight: DeviceSight, holders: Holders, asked: Mapping[str, tuple[Gres, ...]], mates: Collection[str]
+    ) -> None:
+        self._sight, self._holders, self._asked, self._mates = sight, holders, asked, mates
         self.writes: list[Write] = []
         #: What is waited for in words, and the node.
         self.waiting: dict[str, str] = {}
@@ -177,20 +262,65 @@ class _DeviceLook:
         node, given = spots[0].node.name, indices(text)
         kept: set[DeviceId] = set()
         needs: list[_Need] = []
+        uses: dict[ClaimKey, _ClaimUse] = {}
         for spot in spots:
-            claims = device_claims.of(spot.pod, self._sight.claim, self._sight.rows)
-            if isinstance(claims, Unrequestable):
-                return Misfit(reason=FAILED, message=claims.message)
-            for one in claims:
-                if self._busy(one.claim, node) or any(self._unknown(asked, node) for asked in one.asked):
-                    continue
-                if one.claim.status.allocation is None:
-                    needs += [_Need(spot, one, asked) for asked in one.asked]
-                elif self._settled(one, spot, given):
-                    kept.update(one.claim.held)
+            found = self._sight.options(spot.pod)
+            if isinstance(found, Unrequestable):
+                return Misfit(reason=FAILED, message=found.message)
+            chosen = self._chosen(spot, found)
+            self._old(spot, chosen)
+            for one in chosen:
+                if one.made is None or self._stands(one.claim, one.made, spot):
+                    uses.setdefault(one.claim.key, _ClaimUse(one, [])).spots.append(spot)
+        for use in uses.values():
+            if self._busy(use.claim.claim, node) or any(self._unknown(asked, node) for asked in use.claim.asked):
+                continue
+            if use.claim.claim.status.allocation is None:
+                needs += [_Need(use, asked) for asked in use.claim.asked]
+            elif self._settled(use, given):
+                kept.update(use.claim.claim.held)
         # What has to change first decides what is left for the others.
         ready = node not in self.waiting.values()
         return self._serve(node, needs, given, kept) if needs and ready else None
+
+    def _chosen(self, spot: Spot, found: Sequence[Option]) -> Option:
+        """Of the alternatives that Slurm was asked for, those that the claims have, else the first of the node."""
+        same = device_claims.meant(found, self._asked.get(spot.pod.uid))
+        if len(same) == 1:
+            return same[0]
+        kept = [one for one in same if all(each.claim.status.allocation is None or each.served for each in one)] or same
+        there = (one for one in kept if not self._sight.judged(device_claims.wish(one), spot.node.name)[0])
+        return next(there, kept[0])
+
+    def _stands(self, claim: ResourceClaim, made: ClassClaim, spot: Spot) -> bool:
+        """Whether the claim for its extended resources is as it has to be."""
+        called, node = f"ResourceClaim {'/'.join(claim.key)}", spot.node.name
+        if claim.metadata.deletion_timestamp is not None:
+            self.waiting[f"{called} to be deleted"] = node
+        elif claim.uid and not made.is_as_made(claim):
+            self._drop(claim, spot)
+        elif not claim.uid or spot.pod.status.extended_resource_claim_status != made.status:
+            self.writes.append(MakeClaim(made=made, missing=not claim.uid))
+            self.waiting[f"{called}, which is made for the pod's extended resources"] = node
+        else:
+            return True
+        return False
+
+    def _old(self, spot: Spot, chosen: Option) -> None:
+        """A pod that needs no such claim any more must not name one: its kubelet would wait for it."""
+        named, key = spot.pod.status.extended_resource_claim_status, spot.pod.metadata.namespace
+        if named is not None and all(one.made is None for one in chosen):
+            claim = self._sight.claim(key, named.resource_claim_name)
+            self._drop(claim if claim is not None and class_resources.made_for(spot.pod, claim) else None, spot)
+
+    def _drop(self, claim: ResourceClaim | None, spot: Spot) -> None:
+        node = spot.node.name
+        if claim is not None and (claim.status.allocation is not None or claim.uid in self._holders.busy):
+            if not self._busy(claim, node):
+                self._take_back(claim, _ClaimUse(PodClaim(claim=claim, asked=()), [spot]))
+            return
+        self.writes.append(DropClaim(pod=spot.pod, claim=claim))
+        self.waiting[f"pod {'/'.join(spot.pod.key)} to lose a ResourceClaim that it does not need"] = node
 
     def _busy(self, claim: ResourceClaim, node: str) -> bool:
         """What is being written is not looked at: it may be out of date already."""
@@ -211,29 +341,41 @@ class _DeviceLook:
             return True
         return False
 
-    def _settled(self, one: PodClaim, spot: Spot, given: "JobDevices") -> bool:
+    def _settled(self, use: _ClaimUse, given: "JobDevices") -> bool:
         """Whether a claim with devices has those that it would get now."""
-        claim, called = one.claim, f"ResourceClaim {'/'.join(one.claim.key)}"
+        claim = use.claim.claim
         users = {user.uid for user in claim.status.reserved_for}
         # Kubernetes' controller adds pods that have ended now and then, and takes them out again.
         doubted = claim.uid in self._holders.doubted
-        if spot.pod.uid in users and not doubted and self._right(one, spot, given):
-            return True
+        if not doubted and self._right(use, given):
+            if use.uids <= users:
+                return True
+            if users.intersection(self._mates) and users <= use.uids.union(self._mates):
+                late = tuple(spot.pod for spot in use.spots if spot.pod.uid not in users)
+                self.writes.append(ReserveClaim(claim=claim, pods=late))
+                self.waiting[f"ResourceClaim {'/'.join(claim.key)} to be there for all its pods"] = use.node
+                return False
         self.soon = self.soon or doubted
-        if users != {spot.pod.uid}:
-            self.waiting[f"{called}, which has devices for others"] = spot.node.name
-            self.others.append(claim.key)
-            return False
-        # Its pod has no node: they are of an earlier allocation. What it gets instead is looked at afterwards.
-        self.writes.append(TakeBack(claim))
-        self.waiting[f"{called} to give back devices of an earlier allocation"] = spot.node.name
+        self._take_back(claim, use)
         return False
 
-    def _right(self, one: PodClaim, spot: Spot, given: "JobDevices") -> bool:
+    def _take_back(self, claim: ResourceClaim, use: _ClaimUse) -> None:
+        """Its pod has no node: they are of an earlier allocation. What it gets instead is looked at afterwards."""
+        called = f"ResourceClaim {'/'.join(claim.key)}"
+        users = {user.uid for user in claim.status.reserved_for}
+        if users and users <= use.uids:
+            self.writes.append(TakeBack(claim))
+            self.waiting[f"{called} to give back devices of an earlier allocation"] = use.node
+        else:
+            self.waiting[f"{called}, which has devices for others"] = use.node
+            self.others.append(claim.key)
+
+    def _right(self, use: _ClaimUse, given: "JobDevices") -> bool:
         """Whether it has what it would get now."""
+        one = use.claim
         allocation = one.claim.status.allocation
         results = allocation.devices.results if allocation is not None else ()
-        there = {device.id: device for device in self._sight.on(spot.node.name)}
+        there = {device.id: device for device in self._sight.on(use.node)}
         for asked in one.asked:
             found = [result.id for result in results if result.request == asked.request]
             allowed = given.of(asked)
@@ -259,14 +401,14 @@ class _DeviceLook:
             count = min(need.asked.count, len(found) + 1)
             choices += [tuple(one for one in found if one.id not in kept)] * count
             each += [need] * count
-        own = {need.claim.claim.key for need in needs}
+        own = {need.use.claim.claim.key for need in needs}
         free = devices.assigned([[one.id for one in found if self._free(one.id, own)] for found in choices])
         if free is not None:
             self._allocate(each, free)
             return None
         wanted = devices.assigned([[one.id for one in found] for found in choices])
         if wanted is None:
-            first = needs[0].claim.claim
+            first = needs[0].use.claim.claim
             text = (
                 f"node {node} has no devices for ResourceClaim {'/'.join(first.key)} among those that Slurm allocated "
                 f"there ({given.text or 'no index'})"
@@ -291,19 +433,19 @@ class _DeviceLook:
     def _allocate(self, needs: Sequence[_Need], found: Sequence[DeviceId]) -> None:
         by_claim: dict[ClaimKey, list[tuple[_Need, DeviceId]]] = {}
         for need, device in zip(needs, found, strict=True):
-            by_claim.setdefault(need.claim.claim.key, []).append((need, device))
+            by_claim.setdefault(need.use.claim.claim.key, []).append((need, device))
         for key, pairs in by_claim.items():
-            need = pairs[0][0]
+            use = pairs[0][0].use
             self.writes.append(
                 Allocate(
-                    claim=need.claim.claim,
-                    pod=need.spot.pod,
-                    node=need.spot.node.name,
+                    claim=use.claim.claim,
+                    pods=tuple(spot.pod for spot in use.spots),
+                    node=use.node,
                     devices=tuple((each.asked, device) for each, device in pairs),
-                    configs=tuple(self._configs(need.claim)),
+                    configs=tuple(self._configs(use.claim)),
                 )
             )
-            self.waiting[f"ResourceClaim {'/'.join(key)} to get its devices"] = need.spot.node.name
+            self.waiting[f"ResourceClaim {'/'.join(key)} to get its devices"] = use.node
 
     def _configs(self, one: PodClaim) -> Iterable[Manifest]:
         """Parameters for the drivers, of the classes and of the claim, as kube-scheduler hands them on."""

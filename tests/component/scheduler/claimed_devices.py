@@ -63,6 +63,10 @@ class Devices:
         for node, slurm in bridge.world.fleet.nodes.items():
             self.publish(node, bridge.world.fleet.gpus.get(slurm, 0))
 
+    def named(self, resource: str) -> None:
+        """Pods may ask for devices of the class by this extended resource."""
+        self.kube.merge(kinds.DEVICECLASSES, ("", DRIVER), {"spec": {"extendedResourceName": resource}})
+
     def publish(self, node: str, count: int, *models: str) -> None:
         """The GPUs of a node, of these models in turn; those of n1 are small."""
         sorts = models or ("small" if node == "n1" else "big",)
@@ -112,6 +116,7 @@ class Devices:
         manifest = self.bridge.manifest(pod)
         made = [one.get("resourceClaimName") for one in manifest["status"].get("resourceClaimStatuses") or ()]
         named = [one.get("resourceClaimName") for one in manifest["spec"].get("resourceClaims") or ()]
+        named.append((manifest["status"].get("extendedResourceClaimStatus") or {}).get("resourceClaimName"))
         return [one for one in self.claims() if one["metadata"]["name"] in {*made, *named}]
 
     def held(self, pod: str) -> list[str]:

@@ -39,7 +39,8 @@ class DeviceRules:
         assert len(held) == len(set(held)), f"a device is in two claims: {sorted(held)}"
         by_key = {(one["metadata"]["namespace"], one["metadata"]["name"]): one for one in claims}
         for pod in self._world.kube.list(kinds.PODS):
-            if pod["spec"].get("nodeName") and pod["spec"].get("resourceClaims") and _ours(pod):
+            asks = pod["spec"].get("resourceClaims") or pod["status"].get("extendedResourceClaimStatus")
+            if pod["spec"].get("nodeName") and asks and _ours(pod):
                 self._look_at(pod, by_key)
 
     def _look_at(self, pod: Mapping[str, Any], claims: Mapping[tuple[str, str], Mapping[str, Any]]) -> None:
@@ -47,12 +48,13 @@ class DeviceRules:
         if pod["status"].get("phase") in _OVER:
             return
         made = {one["name"]: one["resourceClaimName"] for one in pod["status"].get("resourceClaimStatuses") or ()}
-        for entry in spec["resourceClaims"]:
+        extended = pod["status"].get("extendedResourceClaimStatus")
+        for entry in [*spec.get("resourceClaims", ()), *([extended] if extended else ())]:
             name = entry.get("resourceClaimName") or made.get(entry["name"])
             claim = claims.get((meta["namespace"], name))
             assert claim is not None, f"pod {meta['name']} runs without claim {name}"
             users = [one["uid"] for one in (claim.get("status") or {}).get("reservedFor") or ()]
-            assert users == [meta["uid"]], f"claim {name} of pod {meta['name']} is reserved for {users}"
+            assert meta["uid"] in users, f"claim {name} of pod {meta['name']} is reserved for {users}"
             found = results_of(dict(claim))
             assert found, f"pod {meta['name']} runs, and claim {name} has no devices"
             assert {one["pool"] for one in found} == {spec["nodeName"]}, f"claim {name} is of another node: {found}"

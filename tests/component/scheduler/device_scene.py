@@ -3,18 +3,23 @@
 import pathlib
 
 from slurm_bridge.model import kinds
-from tests.component.scheduler.claimed_devices import Devices, bridge_of, exactly, results_of, using
+from tests.component.scheduler.claimed_devices import DRIVER, Devices, bridge_of, exactly, results_of, using
 from tests.component.scheduler.device_rules import DeviceRules
 from tests.component.scheduler.gang_scenes import member
 from tests.simulation import fleet
 from tests.simulation.world import NAMESPACE, World
 
-PODS = ("a", "b", "c", "g-0", "g-1", "g-2")
+PODS = ("a", "b", "c", "d", "e", "g-0", "g-1", "g-2", "h-0", "h-1")
+GPU = "example.com/gpu"
 SHORT = {"kwok.local/outcome": "succeed", "kwok.local/seconds": "5"}
 
 
 class Scene:
-    """Pods with claims of templates and by name, one after the other and as a gang, on nodes with ten GPUs."""
+    """Pods with claims of templates and by name, one after the other and as a gang, on nodes with ten GPUs.
+
+    Pod d has two alternatives, of which no node has the first. Pod e asks by an extended resource.
+    Two pods of a gang share a claim.
+    """
 
     def __init__(self, folder: pathlib.Path, seed: int = 1) -> None:
         world = World(seed, folder / "token", fleet=fleet.HYBRID)
@@ -28,10 +33,19 @@ class Scene:
         self.bridge.pod("a", spec=using("two"), annotations=SHORT)
         self.bridge.pod("b", spec=using("one", it="mine"), annotations=SHORT)
         self.bridge.pod("c", spec=using(it="mine"), annotations=SHORT)
+        options = [{"name": f"n{count}", "deviceClassName": DRIVER, "count": count} for count in (5, 3)]
+        self.devices.template("either", {"name": "gpu", "firstAvailable": options})
+        self.bridge.pod("d", spec=using("either"), annotations=SHORT)
+        self.devices.named(GPU)
+        asking = {"name": "c", "image": "x", "resources": {"limits": {"cpu": "1", GPU: "2"}}}
+        self.bridge.pod("e", spec={"containers": [asking]}, annotations=SHORT)
         for number in range(3):
             member(self.bridge, f"g-{number}", size=3, spec=using("two"))
-            marks = {"metadata": {"annotations": SHORT}}
-            self.bridge.kube.merge(kinds.PODS, (NAMESPACE, f"g-{number}"), marks)
+        self.devices.claim("shared", exactly(count=2))
+        for number in range(2):
+            member(self.bridge, f"h-{number}", size=2, group="h", spec=using(it="shared"))
+        for name in PODS[-5:]:
+            self.bridge.kube.merge(kinds.PODS, (NAMESPACE, name), {"metadata": {"annotations": SHORT}})
         #: So many calls were made before it began, and before all were done.
         self.began = self.ended = world.weather.calls
 

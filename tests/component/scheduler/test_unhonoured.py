@@ -52,7 +52,7 @@ ASKS: Mapping[str, tuple[Mapping[str, Any], str, str]] = {
     "port": (PORTS, "spec.containers[0].ports[0].hostPort (8080)", "needs hook kube-scheduler"),
     "sidecar": (SIDECAR, "spec.initContainers[0].ports[0].hostPort (9)", "needs hook kube-scheduler"),
     "claims": (CLAIMS, "spec.resourceClaims[0] (gpu)", "needs hook device-claims"),
-    "devices": (DEVICES, "deviceclass.resource.kubernetes.io/big-gpu", "no hook"),
+    "devices": (DEVICES, "deviceclass.resource.kubernetes.io/big-gpu", "device-claims"),
 }
 
 SOFT: Mapping[str, Mapping[str, Any]] = {

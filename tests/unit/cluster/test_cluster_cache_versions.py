@@ -232,3 +232,19 @@ def test_another_default_partition_is_another_version() -> None:
     before = follows.version
     follows.set_slurm(machines, [partition("x", "a"), partition("y", "b", default=True)])
     assert follows.version > before
+
+
+def test_what_drivers_publish_counts_beside_what_kubelets_count() -> None:
+    """Until it is published no more; the version moves only where something is another number."""
+    made = keeper(node("n1"), node("n2"))
+    made.offer({"n1": {"example.com/gpu": 4}, "gone": {"example.com/gpu": 1}})
+    seen = made.snapshot()
+    assert seen.nodes["n1"].allocatable["example.com/gpu"] == Fraction(4)
+    assert "cpu" in seen.nodes["n1"].allocatable
+    assert "example.com/gpu" not in seen.nodes["n2"].allocatable
+    made.offer({"n1": {"example.com/gpu": 4}})
+    assert made.snapshot() is seen
+    made.on_node(node("n1"), node("n1", labels={"a": "b"}))
+    assert made.snapshot().nodes["n1"].allocatable["example.com/gpu"] == Fraction(4)
+    made.offer({})
+    assert "example.com/gpu" not in made.snapshot().nodes["n1"].allocatable

@@ -76,7 +76,7 @@ def look(seen: DeviceSight, given: str = "gpu:1(IDX:0)", **more: Any) -> Devices
     """What the claim of the pod gets."""
     of = {device: one for one in seen.every_claim() for device in one.held}
     spots = [Spot(pod=POD, slurm_name="n1", node=NODE)]
-    return device_claims.look(spots, {"n1": given}, seen, Holders(of=of, left=lambda _claim: True, **more))
+    return device_claims.look(spots, {"n1": given}, {}, seen, Holders(of=of, left=lambda _claim: True, **more))
 
 
 def test_a_claim_that_is_being_written_is_waited_for() -> None:

@@ -11,7 +11,7 @@ from slurm_bridge.model.job import Gres
 from slurm_bridge.model.pod import Pod, PodSpec
 from slurm_bridge.scheduler.placement import device_claims as placement
 from slurm_bridge.translate import device_claims
-from slurm_bridge.translate.device_claims import DeviceRow, PodClaim, Unrequestable
+from slurm_bridge.translate.device_claims import DeviceRow, Option, Unrequestable
 from tests.unit.hooks.builders import pod
 
 ROWS = {"gpu": DeviceRow(device_class="gpu", driver="gpu", gres=Gres(name="gpu", count=1), index="index")}
@@ -32,14 +32,14 @@ def claim(name: str, *requests: Json, **more: Any) -> ResourceClaim:
     return msgspec.json.decode(msgspec.json.encode(written), type=ResourceClaim)
 
 
-def read(*claims: ResourceClaim) -> tuple[PodClaim, ...] | Unrequestable:
+def read(*claims: ResourceClaim) -> tuple[Option, ...] | Unrequestable:
     """What a pod with these claims asks for."""
     known: Mapping[tuple[str, str], ResourceClaim] = {one.key: one for one in claims}
     entries: tuple[Json, ...] = tuple(
         {"name": one.metadata.name, "resourceClaimName": one.metadata.name} for one in claims
     )
     asking = Pod(metadata=pod("a").metadata, spec=PodSpec(resource_claims=entries))
-    return device_claims.of(asking, lambda *key: known.get(key), ROWS)
+    return device_claims.options(asking, lambda *key: known.get(key), ROWS)
 
 
 def conditions(first: int, count: int) -> list[str]:

@@ -265,6 +265,7 @@ def test_every_default_is_tried_here() -> None:
         "gres_names",
         "parts_of",
         "devices_of",
+        "class_gres",
     }
     assert {setting for setting, *_ in DEFAULTS} == settings
 

@@ -10,7 +10,7 @@ import pytest
 from slurm_bridge import errors
 from slurm_bridge.families.device_claims import hook
 from slurm_bridge.families.device_claims.hook import DeviceClaims
-from slurm_bridge.families.device_claims.judged import MOST_WISHES, JudgedWishes
+from slurm_bridge.families.device_claims.judged import MOST_WISHES, JudgedNode, JudgedWishes
 from slurm_bridge.hooks.base import GO, Ask, Denied, Session
 from slurm_bridge.hooks.needs import Need
 from slurm_bridge.hooks.services import HookServices
@@ -176,7 +176,7 @@ def test_many_wishes_of_one_namespace_do_not_displace_others() -> None:
     wishes = [(AskedDevices(request=f"r{number}", row=row, count=1),) for number in range(3 * MOST_WISHES)]
     judged = JudgedWishes()
     ours = judged.of("ours", wishes[0], 1)
-    ours["n1"] = ((), "lacks")
+    ours["n1"] = JudgedNode((), "lacks", 0)
     for wish in wishes:
         judged.of("theirs", wish, 1)
     assert judged.of("ours", wishes[0], 1) is ours
