@@ -7,7 +7,7 @@ import re
 from collections.abc import Iterable, Sequence
 from typing import Any
 
-from localcluster import real_dra, slurm
+from localcluster import hosts, real_dra, slurm
 from localcluster.config import Config
 from tests.e2e import support_devices, support_real, support_servers
 from tests.e2e.support_devices import Claims
@@ -67,7 +67,7 @@ def submit(world: World, gpus: int, seconds: str = "infinity", *options: str) ->
     """A native job."""
     told = _telling('"$SLURM_JOB_ID" "$SLURMD_NODENAME" "$CUDA_VISIBLE_DEVICES"', seconds)
     mine = (f"--job-name={world.namespace}", f"--output=/tmp/{world.namespace}-%j")
-    return support_real.submit(world, told, f"--gres=gpu:{gpus}", *mine, *options)
+    return support_real.submit(world, told, f"--gres=gpu:{hosts.WHOLE}:{gpus}", *mine, *options)
 
 
 def _telling(words: str, seconds: str) -> str:

@@ -8,6 +8,7 @@ from collections.abc import Iterator, Mapping
 
 import pytest
 
+from localcluster import hosts
 from tests import wait
 from tests.e2e import support_families, support_given, support_real, support_rounds, support_servers, support_world
 from tests.e2e.support_devices import Claims
@@ -27,7 +28,7 @@ KILLS = 20
 def claims(cluster: Mapping[str, str], kube: support_servers.Kubernetes, open_world: OpenWorld) -> Iterator[Claims]:
     """A daemon with the hook on the real nodes, whose driver and Slurm number the GPUs alike."""
     support_real.require(cluster)
-    row = {"device_class": support_given.DEVICE_CLASS, "gres": "gpu", "index": "index"}
+    row = {"device_class": support_given.DEVICE_CLASS, "gres": f"gpu:{hosts.WHOLE}", "index": "index"}
     hooks = [{"name": "policy"}, {"name": "eligibility"}, {"name": "device-claims", "options": {"classes": [row]}}]
     with support_families.granted(kube, "device-claims"):
         partition = {"partition": support_real.PARTITION}
