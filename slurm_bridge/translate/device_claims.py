@@ -4,7 +4,7 @@ of a claim                                      what follows
 ──────────────────────────────────────────────  ──────────────────────────────────────────────────────────────
 is not made, or not known, yet                  the pod waits: the claim wakes it
 was not made for the pod whose template it has  refused with words
-exactly N devices of a class of the table       N of its GRES
+exactly N devices of a class of the table       N of its GRES, or N of the cpus
 firstAvailable                                  one option for each alternative, in order; those that Slurm cannot be
                                                 asked for are passed over
 extended resources of classes of the table      one claim for all of them, which the bridge makes (`class_resources`)
@@ -54,8 +54,8 @@ _LONGEST: Final = 64
 class DeviceRow:
     """Devices of a class, and what they are in Slurm.
 
-    `index` is the attribute whose value is the index that Slurm gives. `chosen`: Slurm gives none, and any device will
-    do that no other claim holds.
+    `index` is the attribute whose value is the index that Slurm gives, or the CPU where they are CPUs. `chosen`: Slurm
+    gives none, and any device will do that no other claim holds.
     """
 
     device_class: str
@@ -63,6 +63,11 @@ class DeviceRow:
     gres: Gres
     index: str = ""
     chosen: bool = False
+
+    @property
+    def cpus(self) -> bool:
+        """The devices are CPUs of the node."""
+        return self.gres.name == gres.CPU
 
 
 Rows = Mapping[str, DeviceRow]

@@ -10,6 +10,9 @@ from slurm_bridge.model.job import Gres
 #: Slurm's word for no resources; it removes a default.
 NONE = "none"
 
+#: How the cores that ResourceClaims ask for stand among generic resources: in Slurm none has this name.
+CPU = "cpu"
+
 #: The largest count. Counts are sent as text, and Slurm truncates larger ones.
 MOST_COUNT = 4_294_967_293
 

@@ -33,7 +33,11 @@ class NodeDevice:
 
     def index(self, row: DeviceRow) -> int | None:
         """Slurm's index of it; None where the attribute is missing, or is no index."""
-        driver, (domain, _, name) = self.id.driver, row.index.rpartition("/")
+        return self.number(row.index)
+
+    def number(self, attribute: str) -> int | None:
+        """The value of an attribute, whose domain may be left out; None where it is missing, or is no number."""
+        driver, (domain, _, name) = self.id.driver, attribute.rpartition("/")
         found = self.device.attributes.get(f"{domain or driver}/{name}")
         if found is None and domain in ("", driver):
             found = self.device.attributes.get(name)
