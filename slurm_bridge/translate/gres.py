@@ -43,6 +43,11 @@ def parse_kind(text: str) -> Gres:
     return Gres(name=name, type=kind, count=1)
 
 
+def is_type(text: str) -> bool:
+    """Whether Slurm could have such a type."""
+    return _TYPE.fullmatch(text) is not None
+
+
 def write(gres: Iterable[Gres]) -> str:
     """In the notation of Slurm: `gpu:v100:2,nic:1`."""
     return ",".join(f"{spell(one)}:{one.count}" for one in gres) or NONE

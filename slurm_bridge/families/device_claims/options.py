@@ -19,6 +19,9 @@ class DeviceClassOptions(pydantic.BaseModel, frozen=True, extra="forbid", use_at
     """The DRA driver whose devices these are. Left out: the name of the class."""
     gres: str = pydantic.Field(default="", max_length=253)
     """The generic resource in Slurm, `name` or `name:type`, of which each device is one."""
+    type: str = ""
+    """The attribute of a device whose value is the type of its GRES, such as `profile`; `gres` is only the name then.
+    Slurm is asked for the type of the devices that meet the claim."""
     cpus: bool = False
     """Instead of `gres`: each device is a CPU."""
     index: str = ""
@@ -39,6 +42,8 @@ class DeviceClassOptions(pydantic.BaseModel, frozen=True, extra="forbid", use_at
     def _usable(self) -> "DeviceClassOptions":
         if bool(self.gres) == self.cpus:
             raise ValueError(f"class {self.device_class}: say either gres or cpus: true")
+        if self.type and (self.cpus or gres.parse_kind(self.gres).type):
+            raise ValueError(f"class {self.device_class}: type is an attribute, of which gres is only the name")
         if self.cpus and (not self.index or self.without_index == "choose"):
             raise ValueError(f"class {self.device_class}: of CPUs say index, and leave out without_index")
         if not self.index and self.without_index == "refuse":
@@ -68,6 +73,7 @@ class DeviceClaimsOptions(pydantic.BaseModel, frozen=True, extra="forbid", use_a
                 device_class=one.device_class,
                 driver=one.driver or one.device_class,
                 gres=gres.parse_kind(one.gres or gres.CPU),
+                type=one.type,
                 index=one.index,
                 chosen=one.without_index == "choose",
             )

@@ -263,8 +263,12 @@ class _DeviceLook:
         kept: set[DeviceId] = set()
         needs: list[_Need] = []
         uses: dict[ClaimKey, _ClaimUse] = {}
+
+        def types(asked: AskedDevices, _claim: ResourceClaim) -> Sequence[str]:
+            return sorted(self._sight.types(asked, self._sight.on(node)))
+
         for spot in spots:
-            found = self._sight.options(spot.pod)
+            found = self._sight.options(spot.pod, types)
             if isinstance(found, Unrequestable):
                 return Misfit(reason=FAILED, message=found.message)
             chosen = self._chosen(spot, found)
@@ -378,7 +382,7 @@ class _DeviceLook:
         there = {device.id: device for device in self._sight.on(use.node)}
         for asked in one.asked:
             found = [result.id for result in results if result.request == asked.request]
-            allowed = self._allowed(spot.node.name, asked, given)
+            allowed = self._allowed(use.node, asked, given)
             if isinstance(allowed, str) or (allowed is None and not asked.row.chosen):
                 return False
             if len(found) != asked.count or not all(

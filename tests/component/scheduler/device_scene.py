@@ -17,8 +17,8 @@ SHORT = {"kwok.local/outcome": "succeed", "kwok.local/seconds": "5"}
 class Scene:
     """Pods with claims of templates and by name, one after the other and as a gang, on nodes with ten GPUs.
 
-    Pod a and the first gang have CPUs besides. Pod d has two alternatives, of which no node has the first. Pod e asks by
-    an extended resource. Two pods of a gang share a claim.
+    Pod a and a gang have CPUs besides. Pod d has two alternatives, of which no node has the first. Pod e asks by an
+    extended resource. Two pods of a gang share a claim.
     """
 
     def __init__(self, folder: pathlib.Path, seed: int = 1) -> None:

@@ -36,3 +36,12 @@ def test_what_cannot_work_is_told(row: dict[str, Any], words: str) -> None:
     """With the class and what to write."""
     with pytest.raises(pydantic.ValidationError, match=words):
         read(**row)
+
+
+def test_the_type_may_be_an_attribute() -> None:
+    """Of a GRES that has only its name in the table, and of no CPU."""
+    (row,) = read(gres="gpu", type="profile", index="index").rows.values()
+    assert (row.open, row.of_type("1g.10gb").gres.type, row.of_type("1g.10gb").open) == (True, "1g.10gb", False)
+    for wrong in ({"gres": "gpu:a100"}, {"cpus": True}):
+        with pytest.raises(pydantic.ValidationError, match="type is an attribute"):
+            read(type="profile", index="index", **wrong)
