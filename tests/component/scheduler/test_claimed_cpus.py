@@ -129,6 +129,16 @@ def test_the_gres_annotation_stands_beside_claims_of_cpus(bridge: Bridge, device
     bridge.until(lambda: bridge.node_of("a"))
 
 
+def test_an_extended_resource_of_the_class_is_told(bridge: Bridge, devices: Devices) -> None:
+    """Slurm has no GRES for it, and nothing is asked for."""
+    assert devices
+    resources = {"limits": {f"deviceclass.resource.kubernetes.io/{CPUS}": "1"}}
+    bridge.pod("a", spec={"containers": [{"name": "c", "resources": resources}]})
+    bridge.run(3)
+    assert f"DeviceClass {CPUS}, whose devices are CPUs" in bridge.condition("a")[1]
+    assert bridge.submits() == 0
+
+
 @pytest.mark.security("input")
 def test_more_than_any_node_has_is_harmless(bridge: Bridge, devices: Devices) -> None:
     """Thirty-two CPUs of a claim, ten claims: the pod waits in words, and others go on."""
