@@ -317,7 +317,7 @@ def _wrong(claim: ResourceClaim, rows: Rows) -> Iterator[str]:
         elif not known:
             yield from (f"{where} {text}" for text in _no_row(alternatives, rows))
         elif not _alternatives(request, rows):
-            yield from (f"{where} {text}" for text in _beyond(known[0]))
+            yield from (f"{where} {text}" for text in _beyond(known[0], rows[known[0].device_class_name]))
 
 
 def _no_row(alternatives: Sequence[tuple[str, ExactRequest]], rows: Rows) -> Iterator[str]:
@@ -329,7 +329,7 @@ def _no_row(alternatives: Sequence[tuple[str, ExactRequest]], rows: Rows) -> Ite
         )
 
 
-def _beyond(one: ExactRequest) -> Iterator[str]:
+def _beyond(one: ExactRequest, row: DeviceRow) -> Iterator[str]:
     if one.admin_access:
         yield "has adminAccess: devices with admin access are in use by others, and Slurm gives none of these"
     if one.allocation_mode != EXACT_COUNT:
@@ -339,7 +339,12 @@ def _beyond(one: ExactRequest) -> Iterator[str]:
         yield f"has count {texts.shown(str(one.count))}, allowed are 1 to {gres.MOST_COUNT}"
     if one.tolerations:
         yield "has tolerations: devices with taints are given to no pod; leave them out"
-    if one.capacity:
+    if one.capacity and row.cpus:
+        yield (
+            "has capacity: of CPUs that are published in groups the driver chooses some itself, and Slurm may have "
+            "given others; write count, and have each CPU published as a device (cpuDeviceMode: individual)"
+        )
+    elif one.capacity:
         yield "has capacity: Slurm gives whole devices; leave it out, or select devices by their capacity with CEL"
     if any(selector.cel is None for selector in one.selectors):
         yield "has a selector that is not CEL"
@@ -355,7 +360,7 @@ def _each(request: DeviceRequest) -> Sequence[tuple[str, ExactRequest]]:
 def _alternatives(request: DeviceRequest, rows: Rows) -> tuple[AskedDevices, ...]:
     """Those that Slurm can be asked for."""
     known = (pair for pair in _each(request) if pair[1].device_class_name in rows)
-    return tuple(_of_row(name, one, rows) for name, one in known if not any(_beyond(one)))
+    return tuple(_of_row(name, one, rows) for name, one in known if not any(_beyond(one, rows[one.device_class_name])))
 
 
 def _by_type(alternatives: Iterable[AskedDevices], claim: ResourceClaim, types: Types) -> tuple[AskedDevices, ...]:

@@ -87,10 +87,14 @@ class Devices:
         self.kube.create(kinds.DEVICECLASSES, {"metadata": {"name": CPUS}, "spec": {}})
         for node in self.bridge.world.fleet.nodes:
             count = self.bridge.world.fleet.cpus
+
+            def place(one: int, cores: int = count // threads) -> dict[str, int]:
+                return {"cpuID": one, "coreID": one % cores, "socketID": 0, "numaNodeID": 0}
+
             found = [
                 {
                     "name": f"cpu-{one}",
-                    "attributes": {"cpuID": {"int": one}, "coreID": {"int": one % (count // threads)}},
+                    "attributes": {name: {"int": number} for name, number in place(one).items()},
                 }
                 for one in range(count)
             ]

@@ -107,7 +107,7 @@ def test_a_node_whose_driver_keeps_cpus_back_is_given_back(bridge: Bridge, devic
         bridge.kube.merge(kinds.RESOURCESLICES, ("", name), {"spec": {"devices": published["spec"]["devices"][1:]}})
     bridge.pod("a", spec=using("one"))
     bridge.run(10)
-    assert "publishes 7 cores on 1 sockets, and Slurm has 8 on 1" in bridge.condition("a")[1]
+    assert "publishes 7 cores on 1 sockets" in bridge.condition("a")[1]
     assert not bridge.node_of("a")
     assert devices.held("a") == []
 
@@ -127,6 +127,16 @@ def test_the_gres_annotation_stands_beside_claims_of_cpus(bridge: Bridge, device
     devices.template("one", cpus())
     bridge.pod("a", spec=using("one"), annotations={f"{names.JOB_PREFIX}gres": "gpu:1"})
     bridge.until(lambda: bridge.node_of("a"))
+
+
+def test_a_part_of_a_group_is_told(bridge: Bridge, devices: Devices) -> None:
+    """The driver would choose the CPUs itself."""
+    devices.claim("part", exactly("cpus", deviceClassName=CPUS, capacity={"requests": {"dra.cpu/cpu": "2"}}))
+    bridge.pod("a", spec=using(it="part"))
+    bridge.run(3)
+    assert "spec.devices.requests[0] (cpus) has capacity: of CPUs" in bridge.condition("a")[1]
+    assert "cpuDeviceMode: individual" in bridge.condition("a")[1]
+    assert bridge.submits() == 0
 
 
 def test_an_extended_resource_of_the_class_is_told(bridge: Bridge, devices: Devices) -> None:
