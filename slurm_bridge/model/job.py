@@ -252,10 +252,20 @@ class JobView:
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
+class Cores:
+    """Cores of one node, a bit for each by its number, and how many the node has."""
+
+    bits: int
+    sockets: int
+    per_socket: int
+
+
+@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
 class NodeShare:
     """What a job got of one node. A GRES count of 0 is "unknown", never "none".
 
     `devices` are the GRES with their indices, as Slurm writes them: `gpu:v100:2(IDX:0-1)`; "" where it tells none.
+    `cores` is None where it does not tell which.
     """
 
     node: str
@@ -263,6 +273,7 @@ class NodeShare:
     memory_mib: int
     gres: tuple[Gres, ...] = ()
     devices: str = ""
+    cores: Cores | None = None
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)

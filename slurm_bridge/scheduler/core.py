@@ -315,6 +315,9 @@ class Core:
     def _failed(self, key: WorkloadKey, problem: errors.BridgeError) -> Filed:
         logger.bind(workload=key).info("not now: {}", problem)
         self.context.counters.attempt("error")
+        # Ours, not a server's: what takes more than one look goes on.
+        if type(problem) is errors.TryLater and problem.retry_after is not None:
+            return Filed(after=problem.retry_after)
         return Filed(after=DISAGREED) if isinstance(problem, errors.Disagreement) else self.context.back_off(key)
 
     @property

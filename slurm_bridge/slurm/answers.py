@@ -8,6 +8,7 @@ from typing import Final
 from slurm_bridge.model import hostlist, marks
 from slurm_bridge.model.job import (
     Component,
+    Cores,
     Gres,
     JobAllocation,
     JobState,
@@ -172,10 +173,11 @@ def allocation(job_id: JobId, rows: Iterable[shapes.ResourceRow], threads: Mappi
     shares = tuple(
         NodeShare(
             node=row.node,
-            cpus=_cores(row.core_bitmap) * threads.get(row.node, 1),
+            cpus=_bits(row.core_bitmap).bit_count() * threads.get(row.node, 1),
             memory_mib=row.mem_alloc,
             gres=_plausible(Gres(name=one.name, type=one.type or "", count=one.count) for one in row.gres or ()),
             devices=_devices(row.gres or ()),
+            cores=_which(row),
         )
         for row in rows
     )
@@ -192,11 +194,18 @@ def _devices(rows: Iterable[shapes.ResourceGres]) -> str:
     return text if len(text) <= _MOST_DEVICES and _DEVICES.fullmatch(text) else ""
 
 
-def _cores(bitmap: str | None) -> int:
-    """How many bits are set in a number like 0xF; raises ValueError when it is none."""
+def _which(row: shapes.ResourceRow) -> Cores | None:
+    """None where it is not told how many the node has."""
+    if not row.sockets_per_node or not row.cores_per_socket:
+        return None
+    return Cores(bits=_bits(row.core_bitmap), sockets=row.sockets_per_node, per_socket=row.cores_per_socket)
+
+
+def _bits(bitmap: str | None) -> int:
+    """A number like 0xF, with a bit for each core; raises ValueError when it is none."""
     if bitmap is not None and not _BITMAP.fullmatch(bitmap):
         raise ValueError(f"core_bitmap {bitmap[:_MOST_WORDS]!r} is not a hexadecimal number")
-    return int(bitmap or "0", 16).bit_count()
+    return int(bitmap or "0", 16)
 
 
 def allocation_of_job(row: shapes.JobRow) -> JobAllocation | None:

@@ -204,6 +204,8 @@ class ResourceRow(WireShape, frozen=True, gc=False):
     node: str
     mem_alloc: int = 0
     core_bitmap: str | None = None
+    sockets_per_node: int | None = None
+    cores_per_socket: int | None = None
     gres: list[ResourceGres] | None = None
 
 

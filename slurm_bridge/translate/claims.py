@@ -134,8 +134,9 @@ def needs_of(group: EqualPods, said: Mapping[str, ParsedAnnotation], rules: Rule
 def _asked(group: EqualPods, rules: Rules) -> dict[str, Any]:
     found: dict[str, Any] = {}
     amounts = group.asked
-    if cpu := amounts.get("cpu"):
-        found["cpus_per_task"] = quantity.whole(cpu)
+    # Kubernetes counts the cpus that the pod requests, and its ResourceClaims say which of these are its own.
+    if cpus := max(quantity.whole(amounts.get("cpu", Fraction(0))), group.cpus):
+        found["cpus_per_task"] = cpus
     if memory := amounts.get("memory", Fraction(0)):
         found["memory"] = Memory(mib=quantity.mebibytes(memory))
     if devices := shaping.added([gres.derive(amounts, rules.gres_names), group.devices]):

@@ -4,7 +4,8 @@ of a claim                                      what follows
 ──────────────────────────────────────────────  ──────────────────────────────────────────────────────────────
 is not made, or not known, yet                  the pod waits: the claim wakes it
 was not made for the pod whose template it has  refused with words
-exactly N devices of a class of the table       N of its GRES
+exactly N devices of a class of the table       N of its GRES, or N of the cpus
+the same, where an attribute is the GRES type   one option for each type that devices have
 firstAvailable                                  one option for each alternative, in order; those that Slurm cannot be
                                                 asked for are passed over
 extended resources of classes of the table      one claim for all of them, which the bridge makes (`class_resources`)
@@ -54,15 +55,36 @@ _LONGEST: Final = 64
 class DeviceRow:
     """Devices of a class, and what they are in Slurm.
 
-    `index` is the attribute whose value is the index that Slurm gives. `chosen`: Slurm gives none, and any device will
-    do that no other claim holds.
+    `type` is the attribute whose value is the type of the GRES; a request is for one of the types. `index` is the
+    attribute whose value is the index that Slurm gives, or the CPU where they are CPUs. `chosen`: Slurm gives none, and
+    any device will do that no other claim holds.
     """
 
     device_class: str
     driver: str
     gres: Gres
+    type: str = ""
     index: str = ""
     chosen: bool = False
+
+    @property
+    def plain(self) -> bool:
+        """Its devices are just one GRES."""
+        return not self.cpus and not self.type
+
+    @property
+    def open(self) -> bool:
+        """Of which type its devices are is not chosen yet."""
+        return bool(self.type) and not self.gres.type
+
+    def of_type(self, name: str) -> "DeviceRow":
+        """Only its devices of this type."""
+        return dataclasses.replace(self, gres=dataclasses.replace(self.gres, type=name))
+
+    @property
+    def cpus(self) -> bool:
+        """The devices are CPUs of the node."""
+        return self.gres.name == gres.CPU
 
 
 Rows = Mapping[str, DeviceRow]
@@ -99,6 +121,8 @@ class PodClaim:
         return {one.request for one in found} == {one.request for one in self.asked}
 
 
+#: The types of devices that a request of a claim may get.
+Types = Callable[[AskedDevices, ResourceClaim], Sequence[str]]
 #: The claims of a pod, with one alternative for each of their requests.
 Option = tuple[PodClaim, ...]
 #: What the claims of a pod ask for.
@@ -113,8 +137,13 @@ class Unrequestable:
     missing: bool = False
 
 
+def no_types(_asked: AskedDevices, _claim: ResourceClaim) -> Sequence[str]:
+    """No device has a type."""
+    return ()
+
+
 def options(
-    pod: Pod, claim_of: Lookup, rows: Rows, class_of: ClassOf = class_resources.no_class
+    pod: Pod, claim_of: Lookup, rows: Rows, class_of: ClassOf = class_resources.no_class, types: Types = no_types
 ) -> tuple[Option, ...] | Unrequestable:
     """What the claims of a pod may ask for, the most wanted first; or the first thing that is wrong with them.
 
@@ -129,7 +158,7 @@ def options(
         if name is None:
             continue
         claim = claim_of(pod.metadata.namespace, name)
-        made = _read(pod, entry, name, claim, rows)
+        made = _read(pod, entry, name, claim, rows, types)
         if isinstance(made, Unrequestable):
             return dataclasses.replace(made, message=f"{where}: {made.message}")
         found.setdefault(made[0].claim.key, made)
@@ -162,6 +191,10 @@ def _of_classes(pod: Pod, claim_of: Lookup, rows: Rows, class_of: ClassOf) -> Po
         if wrong:
             return Unrequestable(message=f"{where}: an extended resource {wrong}")
     asked = tuple(one for request in made.requests for one in _alternatives(request, rows))
+    other = next((one.row.device_class for one in asked if not one.row.plain), "")
+    if other:
+        text = f"an extended resource asks for DeviceClass {other}, whose devices are CPUs or of several types in Slurm"
+        return Unrequestable(message=f"{where}: {text}; ask for them by a ResourceClaim")
     absurd = next(_too_many(asked), "")
     if absurd:
         return Unrequestable(message=f"{where}: the extended resources of DeviceClasses: {absurd}")
@@ -232,7 +265,7 @@ def _claim_name(pod: Pod, entry: Mapping[str, object]) -> str | Unrequestable | 
 
 
 def _read(
-    pod: Pod, entry: Mapping[str, object], name: str, claim: ResourceClaim | None, rows: Rows
+    pod: Pod, entry: Mapping[str, object], name: str, claim: ResourceClaim | None, rows: Rows, types: Types
 ) -> tuple[PodClaim, ...] | Unrequestable:
     """One for each combination of its alternatives."""
     called = f"ResourceClaim {pod.metadata.namespace}/{_word(name)}"
@@ -245,7 +278,7 @@ def _read(
     wrong = next(_wrong(claim, rows), "")
     if wrong:
         return Unrequestable(message=f"{called}: {wrong}")
-    each = [_alternatives(one, rows) for one in claim.spec.devices.requests]
+    each = [_by_type(_alternatives(one, rows), claim, types) for one in claim.spec.devices.requests]
     many = math.prod(map(len, each))
     if many > MOST_OPTIONS:
         text = f"spec.devices.requests have {many} combinations of alternatives, allowed are {MOST_OPTIONS}"
@@ -284,7 +317,7 @@ def _wrong(claim: ResourceClaim, rows: Rows) -> Iterator[str]:
         elif not known:
             yield from (f"{where} {text}" for text in _no_row(alternatives, rows))
         elif not _alternatives(request, rows):
-            yield from (f"{where} {text}" for text in _beyond(known[0]))
+            yield from (f"{where} {text}" for text in _beyond(known[0], rows[known[0].device_class_name]))
 
 
 def _no_row(alternatives: Sequence[tuple[str, ExactRequest]], rows: Rows) -> Iterator[str]:
@@ -296,7 +329,7 @@ def _no_row(alternatives: Sequence[tuple[str, ExactRequest]], rows: Rows) -> Ite
         )
 
 
-def _beyond(one: ExactRequest) -> Iterator[str]:
+def _beyond(one: ExactRequest, row: DeviceRow) -> Iterator[str]:
     if one.admin_access:
         yield "has adminAccess: devices with admin access are in use by others, and Slurm gives none of these"
     if one.allocation_mode != EXACT_COUNT:
@@ -306,7 +339,12 @@ def _beyond(one: ExactRequest) -> Iterator[str]:
         yield f"has count {texts.shown(str(one.count))}, allowed are 1 to {gres.MOST_COUNT}"
     if one.tolerations:
         yield "has tolerations: devices with taints are given to no pod; leave them out"
-    if one.capacity:
+    if one.capacity and row.cpus:
+        yield (
+            "has capacity: of CPUs that are published in groups the driver chooses some itself, and Slurm may have "
+            "given others; write count, and have each CPU published as a device (cpuDeviceMode: individual)"
+        )
+    elif one.capacity:
         yield "has capacity: Slurm gives whole devices; leave it out, or select devices by their capacity with CEL"
     if any(selector.cel is None for selector in one.selectors):
         yield "has a selector that is not CEL"
@@ -322,7 +360,16 @@ def _each(request: DeviceRequest) -> Sequence[tuple[str, ExactRequest]]:
 def _alternatives(request: DeviceRequest, rows: Rows) -> tuple[AskedDevices, ...]:
     """Those that Slurm can be asked for."""
     known = (pair for pair in _each(request) if pair[1].device_class_name in rows)
-    return tuple(_of_row(name, one, rows) for name, one in known if not any(_beyond(one)))
+    return tuple(_of_row(name, one, rows) for name, one in known if not any(_beyond(one, rows[one.device_class_name])))
+
+
+def _by_type(alternatives: Iterable[AskedDevices], claim: ResourceClaim, types: Types) -> tuple[AskedDevices, ...]:
+    """Each type is an alternative; where no device has one it stays open."""
+    return tuple(
+        dataclasses.replace(one, row=one.row.of_type(name))
+        for one in alternatives
+        for name in ((types(one, claim) if one.row.open else ()) or [one.row.gres.type])
+    )
 
 
 def _of_row(name: str, one: ExactRequest, rows: Rows) -> AskedDevices:

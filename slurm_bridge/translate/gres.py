@@ -10,6 +10,9 @@ from slurm_bridge.model.job import Gres
 #: Slurm's word for no resources; it removes a default.
 NONE = "none"
 
+#: How the cores that ResourceClaims ask for stand among generic resources: in Slurm none has this name.
+CPU = "cpu"
+
 #: The largest count. Counts are sent as text, and Slurm truncates larger ones.
 MOST_COUNT = 4_294_967_293
 
@@ -38,6 +41,11 @@ def parse_kind(text: str) -> Gres:
     if not _NAME.fullmatch(name) or (colon and not _TYPE.fullmatch(kind)):
         raise ValueError(f"{text!r} is not name[:type]")
     return Gres(name=name, type=kind, count=1)
+
+
+def is_type(text: str) -> bool:
+    """Whether Slurm could have such a type."""
+    return _TYPE.fullmatch(text) is not None
 
 
 def write(gres: Iterable[Gres]) -> str:

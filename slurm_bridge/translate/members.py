@@ -10,7 +10,7 @@ import msgspec
 from slurm_bridge.model import quantity
 from slurm_bridge.model.job import Gres
 from slurm_bridge.model.pod import Pod
-from slurm_bridge.translate import apart, forms, resources
+from slurm_bridge.translate import apart, forms, gres, resources
 from slurm_bridge.translate.shapes import Needs, Shape
 
 Amounts = Mapping[str, Fraction]
@@ -28,7 +28,7 @@ class EqualPods:
     """Pods that ask Kubernetes for the same and have the same eligible nodes; `ranks` are those among all pods.
 
     `amounts` is what Kubernetes counts for each, `asked` what Slurm is asked for; `devices` are beside that those of
-    its ResourceClaims.
+    its ResourceClaims, and of its cpus at least `cpus` are for these.
     """
 
     pods: tuple[Pod, ...]
@@ -38,6 +38,7 @@ class EqualPods:
     where: bytes
     apart: bool
     devices: tuple[Gres, ...] = ()
+    cpus: int = 0
 
     @property
     def subject(self) -> str:
@@ -62,6 +63,7 @@ def groups(
     for ranks in _alike(pods, devices):
         first = pods[ranks[0]]
         amounts, asked, wrong = _measure(first, limits=limits)
+        claimed = devices.get(first.uid, ())
         group = EqualPods(
             pods=tuple(pods[rank] for rank in ranks),
             ranks=tuple(ranks),
@@ -69,7 +71,8 @@ def groups(
             asked=asked,
             where=_encode(_where(first)) if len(pods) > 1 else b"",
             apart=apart.from_its_like(first),
-            devices=devices.get(first.uid, ()),
+            devices=tuple(one for one in claimed if one.name != gres.CPU),
+            cpus=sum(one.count for one in claimed if one.name == gres.CPU),
         )
         found.append(group)
         if wrong:

@@ -228,13 +228,16 @@ def _too_many_nodes(workload: Workload, said: Mapping[str, ParsedAnnotation]) ->
 
 
 def _too_little(said: Mapping[str, ParsedAnnotation], groups: Sequence[EqualPods]) -> Iterator[str]:
-    """mem-per-node below the request of a pod, which the kubelet counts."""
+    """mem-per-node below the request of a pod, which the kubelet counts; cpu-per-task below its ResourceClaims."""
     requested = [group.amounts.get("memory", Fraction(0)) for group in groups]
     wanted = quantity.mebibytes(max(requested, default=Fraction(0)))
     one = said.get("mem-per-node")
     if one and isinstance(one.value, Memory) and one.value.mib < wanted:
         what = "the pod requests" if len(groups) == 1 else "the largest of the pods requests"
         yield one.problem(f"allowed is at least the memory that {what}, {wanted}Mi")
+    each, claimed = said.get("cpu-per-task"), max((group.cpus for group in groups), default=0)
+    if each and isinstance(each.value, int) and each.value < claimed:
+        yield each.problem(f"allowed is at least what the ResourceClaims of a pod ask for, {claimed}")
 
 
 def _twice(

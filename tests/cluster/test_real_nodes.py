@@ -121,9 +121,9 @@ def test_native_jobs_run_beside_pods(cluster: Cluster) -> None:
     assert file.read_text() == "real1 0,1\n"
 
 
-def give(cluster: Cluster, name: str, *devices: int, script: str = "env | grep GPU_DEVICE | sort") -> None:
-    """A pod with a claim that has these GPUs of the first node: allocated and reserved first, then bound."""
-    exactly = {"deviceClassName": "gpu.local-cluster", "allocationMode": "ExactCount", "count": len(devices)}
+def give(cluster: Cluster, name: str, *devices: str, script: str = "env | grep _DEVICE_ | sort") -> None:
+    """A pod with a claim that has these devices of the first node: allocated and reserved first, then bound."""
+    exactly = {"deviceClassName": driver(devices[0]), "allocationMode": "ExactCount", "count": len(devices)}
     spec = {"devices": {"requests": [{"name": "gpus", "exactly": exactly}]}}
     head = {"apiVersion": "resource.k8s.io/v1", "kind": "ResourceClaim", "metadata": {"name": name}}
     create(cluster, {**head, "spec": spec})
@@ -136,9 +136,14 @@ def give(cluster: Cluster, name: str, *devices: int, script: str = "env | grep G
     bind(cluster, name)
 
 
-def allocated(name: str, holder: str, devices: Sequence[int]) -> dict[str, Any]:
+def driver(device: str) -> str:
+    """Slices are of the driver of the GPUs."""
+    return "cpu.local-cluster" if device.startswith("cpu") else "gpu.local-cluster"
+
+
+def allocated(name: str, holder: str, devices: Sequence[str]) -> dict[str, Any]:
     """The status of a claim whose devices are chosen, for one pod."""
-    given = [{"request": "gpus", "driver": "gpu.local-cluster", "pool": "real1", "device": f"gpu-{n}"} for n in devices]
+    given = [{"request": "gpus", "driver": driver(one), "pool": "real1", "device": one} for one in devices]
     fields = [{"key": "metadata.name", "operator": "In", "values": ["real1"]}]
     allocation = {"devices": {"results": given}, "nodeSelector": {"nodeSelectorTerms": [{"matchFields": fields}]}}
     return {"allocation": allocation, "reservedFor": [{"resource": "pods", "name": name, "uid": holder}]}
@@ -158,29 +163,61 @@ def bind(cluster: Cluster, name: str) -> None:
 
 
 def test_devices_are_published_with_the_indices_of_slurm(cluster: Cluster) -> None:
-    """Four on each node; an index is that of the device file in gres.conf."""
+    """Four GPUs and three slices on each node; an index is that of the device file in gres.conf."""
     slices = [one["spec"] for one in cluster.objects("resourceslices")]
-    assert {one["nodeName"]: [device["name"] for device in one["devices"]] for one in slices} == {
-        node: ["gpu-0", "gpu-1", "gpu-2", "gpu-3"] for node in ("real1", "real2")
+    gpus = [one for one in slices if one["driver"] == "gpu.local-cluster"]
+    assert {one["nodeName"]: [device["name"] for device in one["devices"]] for one in gpus} == {
+        node: ["gpu-0", "gpu-1", "gpu-2", "gpu-3", "mig-4", "mig-5", "mig-6"] for node in ("real1", "real2")
     }
-    attributes = [device["attributes"] for device in slices[0]["devices"]]
-    assert [(one["index"]["int"], one["numa"]["int"]) for one in attributes] == [(0, 0), (1, 0), (2, 1), (3, 1)]
+    attributes = [device["attributes"] for device in gpus[0]["devices"]]
+    assert [(one["index"]["int"], one["numa"]["int"]) for one in attributes[:4]] == [(0, 0), (1, 0), (2, 1), (3, 1)]
+    assert [(one["index"]["int"], one["profile"]["string"]) for one in attributes[4:]] == [
+        (4, "1g.10gb"),
+        (5, "1g.10gb"),
+        (6, "2g.20gb"),
+    ]
+
+
+def test_cpus_are_published(cluster: Cluster) -> None:
+    """Each by its id, with its place."""
+    slices = [one["spec"] for one in cluster.objects("resourceslices")]
+    cpus = {one["nodeName"]: one["devices"] for one in slices if one["driver"] == "cpu.local-cluster"}
+    assert {node: [one["name"] for one in there] for node, there in cpus.items()} == {
+        node: ["cpu-0", "cpu-1", "cpu-2", "cpu-3"] for node in ("real1", "real2")
+    }
+    places = [one["attributes"] for one in cpus["real1"]]
+    names = ("cpuID", "coreID", "socketID", "numaNodeID")
+    assert [tuple(one[name]["int"] for name in names) for one in places] == [
+        (0, 0, 0, 0),
+        (1, 1, 0, 0),
+        (2, 2, 0, 1),
+        (3, 3, 0, 1),
+    ]
 
 
 def test_a_container_has_the_devices_of_its_claim(cluster: Cluster) -> None:
     """Whoever writes the allocation into the claim has chosen them; and they are free again afterwards."""
     for name in ("first", "second"):
-        give(cluster, name, 1, 3)
+        give(cluster, name, "gpu-1", "gpu-3")
         assert ended(cluster, name)["exitCode"] == 0
         assert cluster.do("kubectl", "logs", name) == "GPU_DEVICE_1=GPU-real1-1\nGPU_DEVICE_3=GPU-real1-3\n"
         cluster.do("kubectl", "delete", "pod", name)
 
 
+def test_a_container_says_which_slices_and_cpus_it_has(cluster: Cluster) -> None:
+    """By variables of their own."""
+    give(cluster, "slices", "mig-4", "mig-6")
+    give(cluster, "cpus", "cpu-0", "cpu-2")
+    assert (ended(cluster, "slices")["exitCode"], ended(cluster, "cpus")["exitCode"]) == (0, 0)
+    assert cluster.do("kubectl", "logs", "slices") == "MIG_DEVICE_4=MIG-real1-4\nMIG_DEVICE_6=MIG-real1-6\n"
+    assert cluster.do("kubectl", "logs", "cpus") == "CPU_DEVICE_0=CPU-real1-0\nCPU_DEVICE_2=CPU-real1-2\n"
+
+
 def test_no_device_is_given_twice(cluster: Cluster) -> None:
     """The driver refuses what another claim holds, so that the second pod does not start."""
-    give(cluster, "holds", 0, script="sleep infinity")
+    give(cluster, "holds", "gpu-0", script="sleep infinity")
     wait.until(lambda: status(cluster, "holds")["phase"] == "Running", "holder")
-    give(cluster, "wants", 0)
+    give(cluster, "wants", "gpu-0")
     said = ("get", "events", "--field-selector=involvedObject.name=wants", "--output=custom-columns=:message")
     wait.until(lambda: "gpu-0 is prepared for claim" in cluster.do("kubectl", *said), "refusal")
     cluster.do("kubectl", "delete", "pod", "holds")

@@ -1,4 +1,4 @@
-"""ResourceClaims: templates and claims for GPUs of one class, and which devices they have."""
+"""ResourceClaims: templates and claims for devices of a class, and which devices they have."""
 
 import dataclasses
 from typing import Any
@@ -21,10 +21,10 @@ class Claims:
         """Where they are."""
         return self._path("resourceclaims")
 
-    def template(self, name: str, count: int, *conditions: str) -> None:
-        """Claims for so many GPUs that meet these conditions."""
+    def template(self, name: str, count: int, *conditions: str, device_class: str = "") -> None:
+        """Claims for so many devices that meet these conditions, GPUs if nothing else is said."""
         selectors = [{"cel": {"expression": one}} for one in conditions]
-        exactly = {"deviceClassName": self.device_class, "count": count, "selectors": selectors}
+        exactly = {"deviceClassName": device_class or self.device_class, "count": count, "selectors": selectors}
         spec = {"spec": {"devices": {"requests": [{"name": "gpu", "exactly": exactly}]}}}
         self._create("ResourceClaimTemplate", name, spec)
 
@@ -50,7 +50,7 @@ class Claims:
         return self.world.kube.items(self.path)
 
     def held(self) -> list[tuple[str, str]]:
-        """All devices of claims, by pool and name."""
+        """All devices of claims, by pool and name: those of two drivers differ in their names."""
         return [(one["pool"], one["device"]) for claim in self.claims() for one in results(claim)]
 
     def of(self, pod: Json) -> list[tuple[str, str]]:
@@ -72,7 +72,8 @@ def users(claim: Json) -> list[Json]:
     return found
 
 
-def using(template: str = "", claim: str = "") -> dict[str, Any]:
-    """The spec of a pod with a claim."""
-    source = {"resourceClaimTemplateName": template} if template else {"resourceClaimName": claim}
-    return {"resourceClaims": [{"name": "gpus", **source}]}
+def using(*templates: str, claim: str = "") -> dict[str, Any]:
+    """The spec of a pod with a claim of each template, and with this one."""
+    entries = [{"name": one, "resourceClaimTemplateName": one} for one in templates]
+    named = [{"name": claim, "resourceClaimName": claim}] if claim else []
+    return {"resourceClaims": [*entries, *named]}

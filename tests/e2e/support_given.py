@@ -1,4 +1,7 @@
-"""Which GPUs processes were given, in their own words: containers by their variables, native jobs by CUDA's."""
+"""Which devices processes were given, in their own words: GPUs, slices and cpus.
+
+Containers say it by their variables; native jobs by CUDA's, and of cpus by what they ask Slurm.
+"""
 
 import dataclasses
 import itertools
@@ -7,20 +10,24 @@ import re
 from collections.abc import Iterable, Sequence
 from typing import Any
 
-from localcluster import real_dra, slurm
+from localcluster import hosts, real_dra, slurm
 from localcluster.config import Config
 from tests.e2e import support_devices, support_real, support_servers
 from tests.e2e.support_devices import Claims
 from tests.e2e.support_servers import Json
 from tests.e2e.support_world import World
 
-DEVICE_CLASS = real_dra.DRIVER
+DEVICE_CLASS, CPUS, SLICES = real_dra.DRIVER, real_dra.CPU_DRIVER, real_dra.SLICES
 
 #: One clock for all nodes: they are one machine.
 _CLOCK = "read now rest < /proc/uptime"
 #: `12.34 began NAME WORDS`, and the same when it ends.
 _LINE = re.compile(r"(?P<when>\d+\.\d+) (?P<what>began|ended) (?P<name>\S+)(?P<words>[^\n]*)")
-_IN_CONTAINERS = re.compile(r"GPU_DEVICE_(\d+)=GPU-(\w+)-\1(?!\S)")
+_IN_CONTAINERS = re.compile(r"(GPU|MIG|CPU)_DEVICE_(\d+)=\1-(\w+)-\2(?!\S)")
+_IN_CUDA = re.compile(r"CUDA=([\d,]*)")
+
+#: Node and name of a device.
+Devices = frozenset[tuple[str, str]]
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -28,14 +35,14 @@ class Given:
     """What one process had, and for how long at least."""
 
     name: str
-    gpus: frozenset[tuple[str, int]]
+    devices: Devices
     began: float
     ended: float
 
     def meets(self, other: "Given") -> bool:
         """One device at one time."""
         together = self.began < other.ended and other.began < self.ended
-        return together and bool(self.gpus & other.gpus)
+        return together and bool(self.devices & other.devices)
 
 
 def twice(given: Iterable[Given]) -> list[tuple[Given, Given]]:
@@ -48,26 +55,32 @@ def twice(given: Iterable[Given]) -> list[tuple[Given, Given]]:
 
 def script(seconds: str) -> str:
     """Of a container."""
-    return _telling('"$HOSTNAME" $(env | grep ^GPU_DEVICE_)', seconds)
+    return _telling('"$HOSTNAME" $(env | grep _DEVICE_)', seconds)
 
 
-def pod(claims: Claims, name: str, template: str, seconds: str = "infinity", *, node: str = "") -> Json:
-    """A manifest whose only container has the devices of a claim."""
-    return support_real.pod(claims.world, name, "", node=node, **spec(template, seconds))
+def pod(claims: Claims, name: str, *templates: str, seconds: str = "infinity", node: str = "", cpus: int = 1) -> Json:
+    """A manifest whose only container has the devices of all claims."""
+    return support_real.pod(claims.world, name, "", node=node, **spec(*templates, seconds=seconds, cpus=cpus))
 
 
-def spec(template: str, seconds: str) -> dict[str, Any]:
+def spec(*templates: str, seconds: str, cpus: int = 1) -> dict[str, Any]:
     """The same without a name."""
-    containers = support_real.script(script(seconds))
-    containers[0]["resources"]["claims"] = [{"name": "gpus"}]
-    return {**support_devices.using(template), "containers": containers, "terminationGracePeriodSeconds": 1}
+    containers = support_real.script(script(seconds), cpu=str(cpus))
+    containers[0]["resources"]["claims"] = [{"name": one} for one in templates]
+    return {**support_devices.using(*templates), "containers": containers, "terminationGracePeriodSeconds": 1}
 
 
-def submit(world: World, gpus: int, seconds: str = "infinity", *options: str) -> int:
+def whole(gpus: int) -> str:
+    """The option for so many GPUs that are no slices."""
+    return f"--gres=gpu:{hosts.WHOLE}:{gpus}"
+
+
+def submit(world: World, seconds: str, *options: str) -> int:
     """A native job."""
-    told = _telling('"$SLURM_JOB_ID" "$SLURMD_NODENAME" "$CUDA_VISIBLE_DEVICES"', seconds)
+    shown = "scontrol --oneliner show job --details $SLURM_JOB_ID | grep -o ' Nodes=.*'"
+    told = _telling(f'"$SLURM_JOB_ID" "CUDA=$CUDA_VISIBLE_DEVICES" $({shown})', seconds)
     mine = (f"--job-name={world.namespace}", f"--output=/tmp/{world.namespace}-%j")
-    return support_real.submit(world, told, f"--gres=gpu:{gpus}", *mine, *options)
+    return support_real.submit(world, told, *mine, *options)
 
 
 def _telling(words: str, seconds: str) -> str:
@@ -91,8 +104,8 @@ def by_pod(world: World, name: str) -> Given:
     return found
 
 
-def _container(words: str) -> frozenset[tuple[str, int]]:
-    return frozenset((node, int(index)) for index, node in _IN_CONTAINERS.findall(words))
+def _container(words: str) -> Devices:
+    return frozenset((node, f"{kind.lower()}-{index}") for kind, index, node in _IN_CONTAINERS.findall(words))
 
 
 def by_native(world: World) -> dict[int, Given]:
@@ -111,9 +124,12 @@ def forget(world: World) -> None:
         slurm.execute(config, f"slurmd-{node}", "sh", "-c", f"rm -f /tmp/{world.namespace}-*")
 
 
-def _native(words: str) -> frozenset[tuple[str, int]]:
-    node, indices = words.split()
-    return frozenset((node, int(index)) for index in indices.split(","))
+def _native(words: str) -> Devices:
+    """CUDA and Slurm have to agree."""
+    held = support_real.held_in(words)
+    cuda = frozenset(int(index) for index in _IN_CUDA.findall(words)[0].split(",") if index)
+    assert cuda == frozenset().union(*(one.gpus for one in held.values())), words
+    return flat(held)
 
 
 def _read(text: str, devices: Any) -> list[Given]:
@@ -124,7 +140,7 @@ def _read(text: str, devices: Any) -> list[Given]:
     return [
         Given(
             name=one["name"],
-            gpus=devices(one["words"]),
+            devices=devices(one["words"]),
             began=float(one["when"]),
             ended=ends.get(one["name"], float("inf")),
         )
@@ -132,16 +148,25 @@ def _read(text: str, devices: Any) -> list[Given]:
     ]
 
 
-def slurms(world: World, job_id: int) -> frozenset[tuple[str, int]]:
+def slurms(world: World, job_id: int) -> Devices:
     """What Slurm says that a job has."""
     return flat(support_real.held(world, job_id))
 
 
-def flat(held: dict[str, support_real.Held]) -> frozenset[tuple[str, int]]:
-    """Node and index of each GPU."""
-    return frozenset((node, index) for node, one in held.items() for index in one.gpus)
+def flat(held: dict[str, support_real.Held]) -> Devices:
+    """By the names that the drivers publish."""
+    (first, *_) = hosts.real_nodes(Config(real_nodes=1))
+    gpus = {
+        (node, f"{'gpu' if index < first.gpus else 'mig'}-{index}") for node, one in held.items() for index in one.gpus
+    }
+    return frozenset(gpus | {(node, f"cpu-{number}") for node, one in held.items() for number in one.cpus})
 
 
-def union(given: Sequence[Given]) -> frozenset[tuple[str, int]]:
+def but_cpus(devices: Devices) -> Devices:
+    """GPUs and slices."""
+    return frozenset(one for one in devices if not one[1].startswith("cpu-"))
+
+
+def union(given: Sequence[Given]) -> Devices:
     """All that they have."""
-    return frozenset().union(*(one.gpus for one in given))
+    return frozenset().union(*(one.devices for one in given))

@@ -122,26 +122,29 @@ class Held:
     """What a job has on one node."""
 
     cpus: frozenset[int]
-    gpus: frozenset[int]
+    gpus: frozenset[int]  # slices are numbered on
 
 
 def held(world: World, job_id: int) -> dict[str, Held]:
     """Node -> the cpus and GPUs that Slurm gave."""
-    return _held(world.slurm.command("scontrol", "--oneliner", "show", "job", "--details", str(job_id)))
+    return held_in(world.slurm.command("scontrol", "--oneliner", "show", "job", "--details", str(job_id)))
 
 
 def held_by_all(world: World) -> dict[int, dict[str, Held]]:
     """The same of every job that runs; of one that has ended, Slurm no longer tells it."""
     lines = world.slurm.command("scontrol", "--oneliner", "show", "job", "--details").splitlines()
-    return {int(found[1]): _held(one) for one in lines if (found := re.match(r"JobId=(\d+) .* JobState=RUNNING ", one))}
+    return {
+        int(found[1]): held_in(one) for one in lines if (found := re.match(r"JobId=(\d+) .* JobState=RUNNING ", one))
+    }
 
 
-def _held(text: str) -> dict[str, Held]:
+def held_in(text: str) -> dict[str, Held]:
+    """Of one job, in the words of scontrol."""
     found = {}
     for node, cpus, rest in re.findall(r"Nodes=(\S+) CPU_IDs=(\S+)( [^\n]*?)(?= Nodes=| MinCPUsNode|$)", text):
-        gpus = re.search(r"IDX:([\d,-]+)", rest)
+        gpus = [numbers(one) for one in re.findall(r"IDX:([\d,-]+)", rest)]
         for name in support_servers.expanded(node):
-            found[name] = Held(cpus=numbers(cpus), gpus=numbers(gpus[1]) if gpus else frozenset())
+            found[name] = Held(cpus=numbers(cpus), gpus=frozenset().union(*gpus))
     return found
 
 

@@ -1,4 +1,7 @@
-"""Rounds of pods, gangs and native jobs with GPUs at random; all say what they were given, and how long they had it."""
+"""Rounds of pods, gangs and native jobs with GPUs, slices and cpus at random.
+
+All say what they were given, and how long they had it.
+"""
 
 import collections
 import concurrent.futures
@@ -8,6 +11,7 @@ import itertools
 import random
 from collections.abc import Callable, Iterator
 
+from localcluster import hosts
 from tests import wait
 from tests.e2e import support_given, support_real, support_world
 from tests.e2e.support_devices import Claims, results, users
@@ -15,8 +19,11 @@ from tests.e2e.support_given import Given
 from tests.e2e.support_kinds import Objects
 from tests.e2e.support_servers import Json
 
-#: GPUs of a pod -> the template of its claim.
+#: GPUs of a pod -> the template of its claim; likewise of the cpus of a pod.
 TEMPLATES = {1: "one", 2: "two"}
+CPUS = {1: "core", 2: "cores"}
+#: Profile -> the template for a slice of it.
+SLICES = {profile: f"slice-{profile.partition('g.')[0]}" for profile in dict.fromkeys(hosts.SLICES)}
 
 #: A round asks for about twice of what there is, for seconds.
 SECONDS = 120.0
@@ -70,7 +77,7 @@ class Rounds:
         #: Name of a pod -> its job.
         self._jobs: dict[str, int] = {}
         #: Job -> what Slurm says that it has.
-        self._slurms: dict[int, frozenset[tuple[str, int]]] = {}
+        self._slurms: dict[int, support_given.Devices] = {}
 
     # -- what is asked for
 
@@ -97,19 +104,31 @@ class Rounds:
         )
 
     def _submit(self) -> int:
-        return support_given.submit(self._world, self._random.randint(1, 3), self._seconds())
+        profiles = [f"--gres=gpu:{profile}:1" for profile in SLICES]
+        wanted = self._random.choice([*map(support_given.whole, (1, 2, 3)), *profiles, ""])
+        cpus = f"--cpus-per-task={self._random.randint(1, 2)}"
+        return support_given.submit(self._world, self._seconds(), *filter(None, (wanted, cpus)))
 
     def _single(self, number: int) -> str:
         name = f"{self._name}-s{number}"
-        template = self._random.choice(list(TEMPLATES.values()))
-        manifest = support_given.pod(self._claims, name, template, self._seconds())
+        templates, cpus = self._wish()
+        manifest = support_given.pod(self._claims, name, *templates, seconds=self._seconds(), cpus=cpus)
         manifest["metadata"]["labels"] = self._labels
         self._world.create(manifest)
         return name
 
+    def _wish(self) -> tuple[list[str], int]:
+        """Claims of GPUs or slices, of cpus, or of both, and as many cpus as they ask for."""
+        devices = self._random.choice([*TEMPLATES.values(), *SLICES.values()])
+        cpus = self._random.choice([None, *CPUS])
+        if cpus is None:
+            return [devices], 1
+        return ([CPUS[cpus]] if self._random.random() < 0.5 else [devices, CPUS[cpus]]), cpus
+
     def _gang(self, size: int) -> tuple[str, int]:
         name, marks = f"{self._name}-g", support_real.marks(gang="true")
-        spec = support_given.spec(TEMPLATES[1], self._seconds())
+        templates = self._random.choice([[TEMPLATES[1]], [CPUS[1]], [TEMPLATES[1], CPUS[1]]])
+        spec = support_given.spec(*templates, seconds=self._seconds())
         manifest = support_world.job(name, self._world.daemon.scheduler, size, annotations=marks, **spec)
         manifest["metadata"]["annotations"] = marks
         manifest["spec"]["template"]["metadata"]["labels"] = self._labels
@@ -210,10 +229,14 @@ class Rounds:
         found.update({job: [given] for job, given in self._native.items()})
         seen = found.keys() & self._slurms.keys()
         assert 2 * len(seen) > len(found), f"only {len(seen)} of {len(found)} jobs were seen in Slurm"
-        others = [
-            (found[job], self._slurms[job]) for job in seen if support_given.union(found[job]) != self._slurms[job]
-        ]
+        others = [(found[job], self._slurms[job]) for job in seen if not _agree(found[job], self._slurms[job])]
         assert others == [], others
+
+
+def _agree(given: list[Given], slurms: support_given.Devices) -> bool:
+    """Pods without a claim of cpus say nothing of these."""
+    told = support_given.union(given)
+    return told == slurms or told == support_given.but_cpus(slurms)
 
 
 def await_nothing(claims: Claims) -> None:

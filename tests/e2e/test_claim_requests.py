@@ -11,6 +11,7 @@ from typing import Any
 
 import pytest
 
+from localcluster import hosts
 from tests import wait
 from tests.e2e import support_devices, support_families, support_given, support_real, support_servers
 from tests.e2e import support_world as worlds
@@ -41,7 +42,8 @@ def claims(cluster: Mapping[str, str], kube: support_servers.Kubernetes, open_wo
     spec = {"extendedResourceName": RESOURCE, "selectors": [{"cel": {"expression": condition}}]}
     manifest = {"apiVersion": "resource.k8s.io/v1", "kind": "DeviceClass", "metadata": {"name": NAMED}, "spec": spec}
     kube.create(f"{GROUP}/deviceclasses", manifest)
-    rows = [{"device_class": name, "driver": DRIVER, "gres": "gpu", "index": "index"} for name in (DRIVER, NAMED)]
+    gres = f"gpu:{hosts.WHOLE}"
+    rows = [{"device_class": name, "driver": DRIVER, "gres": gres, "index": "index"} for name in (DRIVER, NAMED)]
     hooks = [{"name": "policy"}, {"name": "eligibility"}, {"name": "device-claims", "options": {"classes": rows}}]
     try:
         with support_families.granted(kube, "device-claims"):
@@ -83,8 +85,8 @@ def told(claims: Claims, name: str) -> Given:
     running = world.await_pod(name, "a process", support_real.runs, support_real.SECONDS)
     wait.until(lambda: " began " in support_real.log(world, name), "the container's words", support_real.SECONDS)
     found = support_given.by_pod(world, name)
-    assert found.gpus <= support_given.slurms(world, worlds.job_id(running))
-    assert {(node, f"gpu-{index}") for node, index in found.gpus} == set(claims.of(running))
+    assert found.devices <= support_given.slurms(world, worlds.job_id(running))
+    assert found.devices == set(claims.of(running))
     return found
 
 
@@ -100,7 +102,7 @@ def job(claims: Claims, name: str, **spec: Any) -> str:
 def test_a_job_asks_by_the_name_of_a_class(claims: Claims) -> None:
     """A limit is enough. The claim is the pod's own, and goes with the pod."""
     name = job(claims, "first", **asking(f"{BY_CLASS}/{DRIVER}", requested=False))
-    assert len(told(claims, name).gpus) == 1
+    assert len(told(claims, name).devices) == 1
     (claim,) = claims.claims()
     assert claim["metadata"]["annotations"] == {"resource.kubernetes.io/extended-resource-claim": "true"}
     assert claim["metadata"]["ownerReferences"][0]["name"] == name
@@ -113,13 +115,13 @@ def test_a_job_and_a_pod_with_tolerations_have_different_devices(claims: Claims)
     name = job(claims, "of-a-job", **spec)
     pod(claims.world, "alone", **spec)
     one, other = told(claims, name), told(claims, "alone")
-    assert not one.gpus & other.gpus
+    assert not one.devices & other.devices
 
 
 def test_a_class_with_a_name_and_a_condition_of_its_own(claims: Claims) -> None:
     """Not all devices of the driver belong to it: the pod comes where they are."""
     name = job(claims, "named", **asking(f"{BY_CLASS}/{NAMED}"))
-    assert {node for node, _ in told(claims, name).gpus} == {"real1"}
+    assert {node for node, _ in told(claims, name).devices} == {"real1"}
 
 
 def test_the_pods_of_a_pod_group_start_together(claims: Claims) -> None:
@@ -132,14 +134,14 @@ def test_the_pods_of_a_pod_group_start_together(claims: Claims) -> None:
         world.create(made)
     one, other = told(claims, "left"), told(claims, "right")
     assert len({worlds.job_id(found) for found in world.pods()}) == 1
-    assert not one.gpus & other.gpus
+    assert not one.devices & other.devices
 
 
 def test_the_extended_resource_that_a_class_names(claims: Claims) -> None:
     """Two of it; a third pod waits until they are free."""
     pod(claims.world, "two", **asking(RESOURCE, 2))
     pod(claims.world, "one", **asking(RESOURCE, 2))
-    assert len(told(claims, "two").gpus | told(claims, "one").gpus) == 4
+    assert len(told(claims, "two").devices | told(claims, "one").devices) == 4
     third = pod(claims.world, "third", **asking(RESOURCE))
     claims.world.await_placeholder(third["metadata"]["uid"])
     assert not worlds.is_bound(third)
@@ -156,7 +158,7 @@ def test_the_first_alternative_that_a_node_has(claims: Claims) -> None:
     ]
     claims.alternatives("any", *options)
     claims.world.create(support_given.pod(claims, "a", "any"))
-    assert len(told(claims, "a").gpus) == 2
+    assert len(told(claims, "a").devices) == 2
     (claim,) = claims.claims()
     assert {one["request"] for one in results(claim)} == {"gpu/two"}
 
@@ -167,14 +169,15 @@ def test_pods_of_a_gang_share_a_claim_that_all_of_them_name(claims: Claims) -> N
     claims.claim("ours", 2)
     Objects(world).create("CoschedulingPodGroup", "ours", {"minMember": 2})
     for name in ("left", "right"):
-        made = support_given.pod(claims, name, "")
+        made = support_given.pod(claims, name)
         made["spec"].update(support_devices.using(claim="ours"))
+        made["spec"]["containers"][0]["resources"]["claims"] = [{"name": "ours"}]
         made["metadata"]["labels"] = {"scheduling.x-k8s.io/pod-group": "ours"}
         world.create(made)
     pod(world, "other", **asking(f"{BY_CLASS}/{DRIVER}", 2))
     one, same, other = (told(claims, name) for name in ("left", "right", "other"))
-    assert one.gpus == same.gpus
-    assert len(one.gpus | other.gpus) == 4
+    assert one.devices == same.devices
+    assert len(one.devices | other.devices) == 4
     world.kube.delete(f"{claims.path}/ours")
 
 

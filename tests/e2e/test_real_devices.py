@@ -1,4 +1,4 @@
-"""GPUs of nodes that pods and native jobs share: a container is given what Slurm allocated, and no other has it.
+"""Devices of nodes that pods and native jobs share: a container is given what Slurm allocated, and no other has it.
 
 `make devices` hands them round a hundred times, while the daemon is killed twenty times.
 """
@@ -8,6 +8,7 @@ from collections.abc import Iterator, Mapping
 
 import pytest
 
+from localcluster import hosts
 from tests import wait
 from tests.e2e import support_families, support_given, support_real, support_rounds, support_servers, support_world
 from tests.e2e.support_devices import Claims
@@ -23,18 +24,37 @@ LEASE = {"lease_seconds": 3, "renew_seconds": 2, "retry_seconds": 0.5}
 KILLS = 20
 
 
+#: Slices of all profiles are one class.
+ROWS = [
+    {"device_class": support_given.DEVICE_CLASS, "gres": f"gpu:{hosts.WHOLE}", "index": "index"},
+    {
+        "device_class": support_given.SLICES,
+        "driver": support_given.DEVICE_CLASS,
+        "gres": "gpu",
+        "type": "profile",
+        "index": "index",
+    },
+    {"device_class": support_given.CPUS, "cpus": True, "index": "cpuID"},
+]
+
+
 @pytest.fixture(scope="module")
 def claims(cluster: Mapping[str, str], kube: support_servers.Kubernetes, open_world: OpenWorld) -> Iterator[Claims]:
-    """A daemon with the hook on the real nodes, whose driver and Slurm number the GPUs alike."""
+    """A daemon with the hook on the real nodes, whose drivers and Slurm number the devices alike."""
     support_real.require(cluster)
-    row = {"device_class": support_given.DEVICE_CLASS, "gres": "gpu", "index": "index"}
-    hooks = [{"name": "policy"}, {"name": "eligibility"}, {"name": "device-claims", "options": {"classes": [row]}}]
+    options = {"classes": ROWS}
+    hooks = [{"name": "policy"}, {"name": "eligibility"}, {"name": "device-claims", "options": options}]
     with support_families.granted(kube, "device-claims"):
         partition = {"partition": support_real.PARTITION}
         world = open_world("devices", hooks=hooks, defaults=partition, leader_election=LEASE)
         made = Claims(world=world, device_class=support_given.DEVICE_CLASS)
         for count, name in support_rounds.TEMPLATES.items():
             made.template(name, count)
+        for count, name in support_rounds.CPUS.items():
+            made.template(name, count, device_class=support_given.CPUS)
+        for profile, name in support_rounds.SLICES.items():
+            condition = f'device.attributes["{support_given.DEVICE_CLASS}"].profile == "{profile}"'
+            made.template(name, 1, condition, device_class=support_given.SLICES)
         yield made
 
 
@@ -59,14 +79,15 @@ def test_pods_are_given_what_a_native_job_leaves(claims: Claims) -> None:
         world.create(support_given.pod(claims, name, support_rounds.TEMPLATES[1], node="real1"))
     pods = [world.await_pod(name, "a process", support_real.runs, support_real.SECONDS) for name in ("left", "right")]
     told = [support_given.by_pod(world, one["metadata"]["name"]) for one in pods]
-    assert [one.gpus for one in told] == [support_given.slurms(world, support_world.job_id(one)) for one in pods]
-    assert sorted(map(len, (one.gpus for one in told))) == [1, 1]
-    assert support_given.union(told) == {("real1", 1), ("real1", 3)}
+    slurms = [support_given.slurms(world, support_world.job_id(one)) for one in pods]
+    assert [one.devices for one in told] == list(map(support_given.but_cpus, slurms))
+    assert sorted(map(len, (one.devices for one in told))) == [1, 1]
+    assert support_given.union(told) == {("real1", "gpu-1"), ("real1", "gpu-3")}
     (late,) = world.create(support_given.pod(claims, "late", support_rounds.TEMPLATES[2], node="real1"))
     world.await_placeholder(late["metadata"]["uid"])
     world.slurm.cancel(native)
     world.await_pod("late", "a process", support_real.runs, support_real.SECONDS)
-    assert support_given.by_pod(world, "late").gpus == {("real1", 0), ("real1", 2)}
+    assert support_given.by_pod(world, "late").devices == {("real1", "gpu-0"), ("real1", "gpu-2")}
     for name in ("left", "right", "late"):
         world.delete(name)
     support_rounds.await_nothing(claims)
@@ -75,16 +96,53 @@ def test_pods_are_given_what_a_native_job_leaves(claims: Claims) -> None:
 def _with_a_gap(claims: Claims) -> int:
     """A native job that has the first and the third GPU of real1, by its own words and Slurm's."""
     world = claims.world
-    first, second = (support_given.submit(world, 1, "infinity", "--nodelist=real1") for _ in range(2))
+    on, one, two = "--nodelist=real1", support_given.whole(1), support_given.whole(2)
+    first, second = (support_given.submit(world, "infinity", one, on) for _ in range(2))
     support_real.await_state(world, second, "RUNNING")
     world.slurm.cancel(first)
     support_real.await_state(world, first, "CANCELLED")
-    native = support_given.submit(world, 2, "infinity", "--nodelist=real1")
+    native = support_given.submit(world, "infinity", two, on)
     wait.until(lambda: native in support_given.by_native(world), "the native job's words", support_real.SECONDS)
     world.slurm.cancel(second)
-    told = support_given.by_native(world)[native].gpus
-    assert told == support_given.slurms(world, native) == {("real1", 0), ("real1", 2)}
+    told = support_given.by_native(world)[native].devices
+    assert told == support_given.slurms(world, native)
+    assert support_given.but_cpus(told) == {("real1", "gpu-0"), ("real1", "gpu-2")}
     return native
+
+
+def test_pods_are_given_the_cpus_that_a_native_job_leaves(claims: Claims) -> None:
+    """It holds 0 and 2; the pod has 1 and 3, as Slurm says."""
+    world, on = claims.world, "--nodelist=real1"
+    first, second, third = (support_given.submit(world, "infinity", on) for _ in range(3))
+    support_real.await_state(world, third, "RUNNING")
+    world.slurm.cancel(second)
+    support_real.await_state(world, second, "CANCELLED")
+    wait.until(lambda: {first, third} <= support_given.by_native(world).keys(), "native jobs", support_real.SECONDS)
+    natives = [support_given.by_native(world)[job] for job in (first, third)]
+    assert support_given.union(natives) == {("real1", "cpu-0"), ("real1", "cpu-2")}
+    world.create(support_given.pod(claims, "left", support_rounds.CPUS[2], node="real1", cpus=2))
+    pod = world.await_pod("left", "a process", support_real.runs, support_real.SECONDS)
+    told = support_given.by_pod(world, "left").devices
+    assert told == support_given.slurms(world, support_world.job_id(pod)) == {("real1", "cpu-1"), ("real1", "cpu-3")}
+    world.delete("left")
+    support_given.forget(world)
+    support_rounds.await_nothing(claims)
+
+
+def test_a_pod_is_given_the_slice_that_a_native_job_leaves(claims: Claims) -> None:
+    """By the profile that its claim selects: of two small ones the native job has the first."""
+    world, profile = claims.world, hosts.SLICES[0]
+    native = support_given.submit(world, "infinity", f"--gres=gpu:{profile}:1", "--nodelist=real1")
+    wait.until(lambda: native in support_given.by_native(world), "the native job's words", support_real.SECONDS)
+    world.create(support_given.pod(claims, "slice", support_rounds.SLICES[profile], node="real1"))
+    pod = world.await_pod("slice", "a process", support_real.runs, support_real.SECONDS)
+    told = support_given.by_pod(world, "slice").devices
+    assert told == support_given.but_cpus(support_given.slurms(world, support_world.job_id(pod)))
+    assert told == {("real1", "mig-5")}
+    assert support_given.but_cpus(support_given.by_native(world)[native].devices) == {("real1", "mig-4")}
+    world.delete("slice")
+    support_given.forget(world)
+    support_rounds.await_nothing(claims)
 
 
 def test_no_device_is_given_twice(claims: Claims, rounds: Rounds, request: pytest.FixtureRequest) -> None:

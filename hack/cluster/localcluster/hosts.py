@@ -35,6 +35,7 @@ class Host:
     rack: str
     block: str
     threads_per_core: int
+    slices: tuple[str, ...] = ()  # the profiles of one more GPU's parts
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
@@ -98,6 +99,9 @@ def _host(config: Config, kind: Kind, number: int, width: int) -> Host:
 #: The partition of the real nodes, which is their rack as well.
 HYBRID = "hybrid"
 
+#: The whole GPUs of a real node, and the profiles of the parts of one more, are types of the same GRES.
+WHOLE, SLICES = "pretended", ("1g.10gb", "1g.10gb", "2g.20gb")
+
 #: Each has one of the ports that follow each other, and addresses for its pods.
 MOST_REAL_NODES = 7
 
@@ -116,7 +120,8 @@ def _real_host(number: int) -> Host:
         cpus=4,
         memory_mib=4096,
         gpus=4,
-        gpu_type="",
+        gpu_type=WHOLE,
+        slices=SLICES,
         features=("real",),
         partitions=(HYBRID,),
         rack=HYBRID,

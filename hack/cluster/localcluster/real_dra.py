@@ -1,6 +1,7 @@
-"""The driver of a real node's GPUs for claims (go/dra): it publishes as many as Slurm was told, with the same indices.
+"""The drivers of a real node's devices for claims (go/dra): what Slurm was told of, with the same indices.
 
-A container that was given one has a variable GPU_DEVICE_<index>. A device that a claim holds is prepared for no other.
+A container that was given one has a variable GPU_DEVICE_<index>, MIG_DEVICE_<index> or CPU_DEVICE_<id>. A device that a
+claim holds is prepared for no other.
 """
 
 import pathlib
@@ -11,7 +12,9 @@ from localcluster.config import Config
 from localcluster.part import PartError
 from localcluster.real_machine import Machine
 
-DRIVER = "gpu.local-cluster"
+DRIVER, CPU_DRIVER = "gpu.local-cluster", "cpu.local-cluster"
+#: Slices of GPUs have a DeviceClass of their own.
+SLICES = "mig.local-cluster"
 _SLICES = "/apis/resource.k8s.io/v1/resourceslices"
 
 
@@ -29,10 +32,13 @@ def driver(machine: Machine) -> server.Server:
 
 
 def _arguments(config: Config, machine: Machine) -> list[str]:
+    host = _host(config, machine)
     return [
         f"--kubeconfig={_kubeconfig(config)}",
         f"--node={machine.node}",
-        f"--gpus={_gpus(config, machine)}",
+        f"--gpus={host.gpus}",
+        f"--slices={','.join(host.slices)}",
+        f"--cpus={host.cpus}",
         f"--cdi={real_runtime.CDI}",
     ]
 
@@ -46,8 +52,8 @@ def _kubeconfig(config: Config) -> pathlib.Path:
     return certs.folder(config) / "kubeconfig-dra"
 
 
-def _gpus(config: Config, machine: Machine) -> int:
-    return hosts.real_nodes(config)[machine.number - 1].gpus
+def _host(config: Config, machine: Machine) -> hosts.Host:
+    return hosts.real_nodes(config)[machine.number - 1]
 
 
 def _complaint(config: Config, machine: Machine) -> str:
@@ -56,8 +62,8 @@ def _complaint(config: Config, machine: Machine) -> str:
         found = api.Client(config).get(_SLICES)["items"]
     except PartError as error:
         return str(error)
-    key = (DRIVER, machine.node)
-    ours = [one["spec"] for one in found if (one["spec"]["driver"], one["spec"].get("nodeName")) == key]
-    published = sum(len(one["devices"]) for one in ours)
-    wanted = _gpus(config, machine)
+    ours = [one["spec"] for one in found if one["spec"].get("nodeName") == machine.node]
+    published = sum(len(one["devices"]) for one in ours if one["driver"] in (DRIVER, CPU_DRIVER))
+    host = _host(config, machine)
+    wanted = host.gpus + len(host.slices) + host.cpus
     return "" if published == wanted else f"{published} of {wanted} devices are published"

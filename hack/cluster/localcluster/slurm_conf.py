@@ -43,8 +43,9 @@ DYNAMIC = "dynamic"
 #: After so long without a slurmd a node is down; tests wait for it.
 SLURMD_SECONDS = 30
 
-#: What stands for the GPUs of a real node.
+#: What stands for the GPUs of a real node, and for the slices of one more.
 DEVICES = ("/dev/null", "/dev/zero", "/dev/full", "/dev/random")
+SLICES = ("/dev/urandom", "/dev/tty", "/dev/ptmx")
 
 LICENSES = "matlab:10,ansys:2"
 
@@ -54,7 +55,7 @@ def files(config: Config) -> dict[str, str]:
     machines, real = hosts.slurm_nodes(config), hosts.real_nodes(config)
     return {
         "slurm.conf": slurm_conf(config, machines) + "".join(f"{line}\n" for line in _real(config, real)),
-        "gres.conf": gres_conf(machines) + "".join(f"{_real_gres(host)}\n" for host in real),
+        "gres.conf": gres_conf(machines) + "".join(f"{line}\n" for host in real for line in _real_gres(host)),
         "topology.yaml": topology_yaml(config, machines),
         "hosts": f"127.0.0.1 {' '.join(('localhost', CONTROLLER, *(host.slurm_name for host in real)))}\n",
     }
@@ -142,9 +143,12 @@ def _real(config: Config, real: Sequence[hosts.Host]) -> Iterable[str]:
     yield f"PartitionName={hosts.HYBRID} Nodes={hostlist(real)}"
 
 
-def _real_gres(host: hosts.Host) -> str:
-    """A GPU is a file: any device that every container has will do."""
-    return f"NodeName={host.slurm_name} Name=gpu File={','.join(DEVICES[: host.gpus])}"
+def _real_gres(host: hosts.Host) -> Iterable[str]:
+    """A GPU, and a slice of one, is a file: any device that every container has will do. Indices follow the lines."""
+    devices = [(host.gpu_type, file) for file in DEVICES[: host.gpus]]
+    devices += zip(host.slices, SLICES, strict=False)
+    for kind, group in itertools.groupby(devices, key=lambda one: one[0]):
+        yield f"NodeName={host.slurm_name} Name=gpu Type={kind} File={','.join(file for _, file in group)}"
 
 
 def _shape(machine: hosts.Host) -> str:
@@ -158,7 +162,9 @@ def _shape(machine: hosts.Host) -> str:
 
 
 def _gres(machine: hosts.Host) -> str:
-    return ":".join(word for word in ("gpu", machine.gpu_type, str(machine.gpus)) if word)
+    whole = ":".join(word for word in ("gpu", machine.gpu_type, str(machine.gpus)) if word)
+    slices = (f"gpu:{kind}:{len(list(group))}" for kind, group in itertools.groupby(machine.slices))
+    return ",".join((whole, *slices))
 
 
 def _partitions(machines: Sequence[hosts.Host]) -> Iterable[str]:

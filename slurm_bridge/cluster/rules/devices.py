@@ -9,12 +9,12 @@ from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from typing import Final
 
 from slurm_bridge.model import devices
-from slurm_bridge.model.devices import Device, DeviceClass, DeviceId, ResourceClaim, ResourceSlice
+from slurm_bridge.model.devices import Device, DeviceAttribute, DeviceClass, DeviceId, ResourceClaim, ResourceSlice
 from slurm_bridge.model.job import Gres
 from slurm_bridge.model.pod import Pod
-from slurm_bridge.translate import class_resources, device_claims
+from slurm_bridge.translate import class_resources, device_claims, gres
 from slurm_bridge.translate.class_resources import ClassOf
-from slurm_bridge.translate.device_claims import AskedDevices, ClaimKey, DeviceRow, Option, Rows, Unrequestable
+from slurm_bridge.translate.device_claims import AskedDevices, ClaimKey, DeviceRow, Option, Rows, Types, Unrequestable
 
 #: The words about nodes without enough such devices, and about nodes with others beside them.
 LACKS: Final = "node(s) do not have the claimed devices"
@@ -33,16 +33,30 @@ class NodeDevice:
 
     def index(self, row: DeviceRow) -> int | None:
         """Slurm's index of it; None where the attribute is missing, or is no index."""
-        driver, (domain, _, name) = self.id.driver, row.index.rpartition("/")
-        found = self.device.attributes.get(f"{domain or driver}/{name}")
-        if found is None and domain in ("", driver):
-            found = self.device.attributes.get(name)
+        return self.number(row.index)
+
+    def number(self, attribute: str) -> int | None:
+        """The value of an attribute, whose domain may be left out; None where it is missing, or is no number."""
+        found = self._attribute(attribute)
         if found is None:
             return None
         text = found.string or ""
         if text.isascii() and text.isdecimal() and len(text) <= _MOST_DIGITS:
             return int(text)
         return found.integer
+
+    def type(self, row: DeviceRow) -> str:
+        """Slurm's type of it; "" where the attribute is missing, or is no type."""
+        found = self._attribute(row.type)
+        text = (found.string or "") if found is not None else ""
+        return text if gres.is_type(text) else ""
+
+    def _attribute(self, written: str) -> DeviceAttribute | None:
+        driver, (domain, _, name) = self.id.driver, written.rpartition("/")
+        found = self.device.attributes.get(f"{domain or driver}/{name}")
+        if found is None and domain in ("", driver):
+            found = self.device.attributes.get(name)
+        return found
 
 
 #: Whether a device (its driver, and what is said of it) meets a condition.
@@ -61,9 +75,9 @@ class DeviceSight:
     matches: Matches
     class_of: ClassOf = class_resources.no_class
 
-    def options(self, pod: Pod) -> tuple[Option, ...] | Unrequestable:
+    def options(self, pod: Pod, types: Types = device_claims.no_types) -> tuple[Option, ...] | Unrequestable:
         """What its claims may ask for."""
-        return device_claims.options(pod, self.claim, self.rows, self.class_of)
+        return device_claims.options(pod, self.claim, self.rows, self.class_of, types)
 
     def asks(self, pod: Pod) -> bool:
         """Whether it has claims, or gets one."""
@@ -82,19 +96,25 @@ class DeviceSight:
 
     def fitting(self, asked: AskedDevices, there: Iterable[NodeDevice]) -> tuple[NodeDevice, ...]:
         """Those that the request may get."""
-        conditions = self.of(asked)
+        conditions, row = self.of(asked), asked.row
         if conditions is None:
             return ()
-        of_driver = (one for one in there if one.id.driver == asked.row.driver)
+        of_driver = (one for one in there if one.id.driver == row.driver and _of_type(one, row))
         return tuple(
             one for one in of_driver if all(self.matches(text, one.id.driver, one.device) for text in conditions)
         )
+
+    def types(self, asked: AskedDevices, there: Iterable[NodeDevice]) -> frozenset[str]:
+        """Slurm's types of those that the request may get."""
+        return frozenset(one.type(asked.row) for one in self.fitting(asked, there)) - {""}
 
     def judged(self, asked: Sequence[AskedDevices], node: str) -> tuple[str, int]:
         """Why a node cannot serve all of these requests, whatever is in use, and "" where it can; for how many pods.
 
         Slurm gives any devices of a GRES: each of them on this node has to do, or the allocation could be of no use.
         """
+        if any(one.row.open for one in asked):
+            return LACKS, 0
         there, once = self.on(node), self._once()
         fitting = [(one, once.fitting(one, there)) for one in asked]
         if any(len(found) < one.count for one, found in fitting):
@@ -122,7 +142,9 @@ class DeviceSight:
         rows = [row for row in self.rows.values() if _overlap(row.gres, asked.row.gres)]
         if not asked.selectors and rows == [asked.row]:
             return ()
-        of_rows = (AskedDevices(request="", row=row, count=1) for row in rows)
+        of_rows = (
+            AskedDevices(request="", row=row.of_type(asked.row.gres.type) if row.type else row, count=1) for row in rows
+        )
         return {one.id for each in of_rows for one in self.fitting(each, there)}
 
 
@@ -130,6 +152,10 @@ def _times(driver: str, fitting: Sequence[tuple[AskedDevices, Sequence[NodeDevic
     """For how many pods the devices of a driver are enough, at most."""
     mine = [(one.count, found) for one, found in fitting if one.row.driver == driver]
     return len({each.id for _, found in mine for each in found}) // sum(count for count, _ in mine)
+
+
+def _of_type(one: NodeDevice, row: DeviceRow) -> bool:
+    return not row.type or row.open or one.type(row).lower() == row.gres.type.lower()
 
 
 def _overlap(one: Gres, other: Gres) -> bool:

@@ -5,7 +5,9 @@ The claims themselves are written by the scheduler, between the allocation and t
 
 import collections
 import dataclasses
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+import itertools
+import threading
+from collections.abc import Callable, Collection, Iterator, Mapping, MutableMapping, Sequence
 from typing import ClassVar, Final
 
 from slurm_bridge import errors
@@ -26,8 +28,9 @@ from slurm_bridge.model.job import Gres
 from slurm_bridge.model.pod import Pod
 from slurm_bridge.model.verdict import Wait
 from slurm_bridge.model.workload import Workload
-from slurm_bridge.translate import device_claims, gres
-from slurm_bridge.translate.device_claims import ClaimKey, Option, PodClaim, Unrequestable, Wish
+from slurm_bridge.runtime import caches
+from slurm_bridge.translate import class_resources, device_claims, gres
+from slurm_bridge.translate.device_claims import AskedDevices, ClaimKey, Option, PodClaim, Unrequestable, Wish
 
 #: The reason on pods whose claims others hold.
 HELD: Final = "ResourceClaimInUse"
@@ -39,6 +42,8 @@ MOST_LOOK_UPS: Final = 8_000
 GO_ON: Final = 0.1
 #: So many answers about nodes are remembered.
 MOST_ANSWERS: Final = 32
+#: Of so many requests it is remembered which types of devices met them last.
+MOST_TYPED: Final = 256
 
 _NONE: Final = Denied(nodes={})
 _COMPARED: Final = "the devices of the nodes are compared with the conditions (CEL) of the ResourceClaims"
@@ -58,34 +63,38 @@ class DeviceClaims:
         self._selectors = Selectors(services.clock.now)
         self._denied: VersionCache[tuple[tuple[Wish, ...], Nodes], Denied] = VersionCache(MOST_ANSWERS)
         self._chosen: VersionCache[tuple[tuple[Wish, ...], Nodes, int], Wish] = VersionCache(MOST_ANSWERS)
+        self._types: VersionCache[tuple[str, AskedDevices], Sequence[str]] = VersionCache(MOST_ANSWERS)
+        self._last_types: MutableMapping[tuple[str, AskedDevices], Sequence[str]] = caches.bounded(most=MOST_TYPED)
+        self._lock = threading.Lock()
         self._judged = JudgedWishes()
         self._published = PublishedDevices()
 
     def admit(self, session: Session, ask: Ask) -> Admit | Wait:
         pods, sight = ask.every_pod, self._sight(session.view)
         shared = device_claims.shared(pods) if ask.workload.gang is not None else {}
-        wrong = next(_unshareable(shared, sight), "")
-        if wrong:
-            return Wait(reason=device_claims.REASON, message=wrong, warning=True)
         ours = frozenset(pod.uid for pod in pods)
         claiming = (pod for pod in pods if not pod.bound and sight.asks(pod))
         try:
             with self._selectors.at_most(MOST_EVALUATIONS, MOST_LOOK_UPS):
-                obstacles = (self._obstacle(pod, sight, ours, ask.devices.get(pod.uid)) for pod in claiming)
+                wrong = next(_unshareable(shared, lambda pod: self._options(pod, sight, session.view)), "")
+                if wrong:
+                    return Wait(reason=device_claims.REASON, message=wrong, warning=True)
+                obstacles = (self._obstacle(pod, session.view, ours, ask.devices.get(pod.uid)) for pod in claiming)
                 return next((one for one in obstacles if one is not None), GO)
         except TooMuch as stopped:
             return _comparing(stopped)
 
     def filter(self, session: Session, ask: Ask, nodes: Nodes) -> Denied | Wait:
         """Of pods with different claims it is enough when a node has the devices of one."""
-        sight = self._sight(session.view)
         waiting = [pod for pod in ask.workload.pods if not pod.bound]
-        wishes = dict.fromkeys(one for pod in waiting for one in self._wishes(pod, sight, ask.devices.get(pod.uid)))
-        if not wishes or () in wishes:
-            return _NONE
-        version = _version(session.view)
+        version, devices = _version(session.view), ask.devices
         namespace = next(iter(ask.workload.pods)).metadata.namespace
         try:
+            with self._selectors.at_most(MOST_EVALUATIONS, MOST_LOOK_UPS):
+                each = (self._wishes(pod, session.view, devices.get(pod.uid)) for pod in waiting)
+                wishes = dict.fromkeys(itertools.chain.from_iterable(each))
+            if not wishes or () in wishes:
+                return _NONE
             return self._denied.get(
                 version, (tuple(wishes), nodes), lambda: self._work_out(namespace, wishes, nodes, session.view)
             )
@@ -99,21 +108,35 @@ class DeviceClaims:
 
         Of alternatives it is the first one for which the eligible nodes have devices.
         """
-        shared = device_claims.shared(workload.pods)
-        alike: dict[tuple[Wish, ...], list[tuple[Pod, Sequence[Option]]]] = {}
-        for pod in workload.pods:
-            if pod.spec.resource_claims:
-                found = device_claims.options(pod, _claim_of(views.get(Need.RESOURCECLAIMS)), self._rows)
-                if not isinstance(found, Unrequestable):
-                    found = tuple(_counted_once(one, pod, shared) for one in found)
-                    alike.setdefault(tuple(map(device_claims.wish, found)), []).append((pod, found))
         asked: dict[str, tuple[Gres, ...]] = {}
-        for wishes, pods in alike.items():
+        for wishes, pods in self._alike(workload, views).items():
             several = len(set(map(device_claims.gres_of, wishes))) > 1
             wanted = device_claims.gres_of(self._choice(wishes, pods, views, eligible) if several else wishes[0])
             if wanted:
                 asked.update((pod.uid, wanted) for pod, _ in pods)
         return asked
+
+    def _alike(
+        self, workload: Workload, views: Mapping[Need, View]
+    ) -> Mapping[tuple[Wish, ...], Sequence[tuple[Pod, Sequence[Option]]]]:
+        """Its pods by what their claims may ask for, as far as these are known."""
+        found: dict[tuple[Wish, ...], list[tuple[Pod, Sequence[Option]]]] = {}
+        claiming = [pod for pod in workload.pods if pod.spec.resource_claims and Need.RESOURCECLAIMS in views]
+        if not claiming:
+            return found
+        shared = device_claims.shared(workload.pods)
+        try:
+            with self._selectors.at_most(MOST_EVALUATIONS, MOST_LOOK_UPS):
+                # What is behind extended resources is asked for apart.
+                sight = dataclasses.replace(self._sight(views.__getitem__), class_of=class_resources.no_class)
+                for pod in claiming:
+                    options = self._options(pod, sight, views.__getitem__)
+                    if not isinstance(options, Unrequestable):
+                        options = tuple(_counted_once(one, pod, shared) for one in options)
+                        found.setdefault(tuple(map(device_claims.wish, options)), []).append((pod, options))
+        except TooMuch as stopped:
+            raise errors.TryLater(_COMPARED, retry_after=max(GO_ON, stopped.pause)) from stopped
+        return found
 
     def _choice(
         self,
@@ -182,9 +205,9 @@ class DeviceClaims:
             raise errors.TryLater(_COMPARED, retry_after=max(GO_ON, stopped.pause)) from stopped
 
     def _obstacle(
-        self, pod: Pod, sight: DeviceSight, ours: frozenset[str], asked: tuple[Gres, ...] | None
+        self, pod: Pod, view: Callable[[Need], View], ours: frozenset[str], asked: tuple[Gres, ...] | None
     ) -> Wait | None:
-        found = sight.options(pod)
+        found = self._options(pod, self._sight(view), view)
         if isinstance(found, Unrequestable):
             reason = device_claims.MISSING if found.missing else device_claims.REASON
             return Wait(reason=reason, message=found.message, warning=not found.missing)
@@ -192,7 +215,7 @@ class DeviceClaims:
             held = taken(one.claim, ours)
             if held:
                 return Wait(reason=HELD, message=held)
-            wrong = self._conditions(one, sight)
+            wrong = self._conditions(one, self._sight(view))
             if wrong:
                 text = f"ResourceClaim {'/'.join(one.claim.key)}: {wrong}"
                 return Wait(reason=device_claims.REASON, message=text, warning=True)
@@ -209,12 +232,37 @@ class DeviceClaims:
                     return f"request {asked.request}: selector {texts.bounded(text, 80)!r} {wrong}"
         return ""
 
-    def _wishes(self, pod: Pod, sight: DeviceSight, asked: tuple[Gres, ...] | None) -> Sequence[Wish]:
+    def _wishes(self, pod: Pod, view: Callable[[Need], View], asked: tuple[Gres, ...] | None) -> Sequence[Wish]:
         """What its claims ask for: of alternatives that are the same to Slurm, each node may have another one."""
-        found = sight.options(pod)
+        found = self._options(pod, self._sight(view), view)
         return (
             ((),) if isinstance(found, Unrequestable) else [*map(device_claims.wish, device_claims.meant(found, asked))]
         )
+
+    def _options(
+        self, pod: Pod, sight: DeviceSight, view: Callable[[Need], View]
+    ) -> tuple[Option, ...] | Unrequestable:
+        """What its claims may ask for. Raises TooMuch."""
+
+        def types(asked: AskedDevices, claim: ResourceClaim) -> Sequence[str]:
+            there = sight.on(pod.spec.node_name) if pod.bound else ()
+            held = {one.type(asked.row) for one in there if one.id in claim.held}
+            key = (pod.metadata.namespace, asked)
+            return sorted(held - {""}) or self._types.get(_version(view), key, lambda: self._types_of(*key, view))
+
+        return sight.options(pod, types)
+
+    def _types_of(self, namespace: str, asked: AskedDevices, view: Callable[[Need], View]) -> Sequence[str]:
+        """Those of all devices that it may get, whatever the node; while there are none, the last ones."""
+        nodes = self._published.nodes(view(Need.RESOURCESLICES))
+        with self._selectors.at_most(MOST_EVALUATIONS, MOST_LOOK_UPS):
+            judged = self._judge(namespace, (asked,), nodes, view)
+        found = sorted(frozenset[str]().union(*(one.types for one in judged.values())))
+        with self._lock:
+            # A driver that is started anew publishes its devices again: until then no job is asked for otherwise.
+            if found:
+                self._last_types[namespace, asked] = found
+            return self._last_types.get((namespace, asked), ())
 
     def _work_out(self, namespace: str, wishes: Collection[Wish], nodes: Nodes, view: Callable[[Need], View]) -> Denied:
         with self._selectors.at_most(MOST_EVALUATIONS, MOST_LOOK_UPS):
@@ -223,7 +271,7 @@ class DeviceClaims:
         return Denied(nodes={node: reasons for node, reasons in said.items() if all(reasons)})
 
     def _judge(
-        self, namespace: str, wish: Wish, nodes: Nodes, view: Callable[[Need], View]
+        self, namespace: str, wish: Wish, nodes: Collection[str], view: Callable[[Need], View]
     ) -> Mapping[str, JudgedNode]:
         """What is judged of a node stays known while its devices are the same, whatever happens on other nodes."""
         sight, slices = self._sight(view), view(Need.RESOURCESLICES)
@@ -234,7 +282,8 @@ class DeviceClaims:
             there, known = sight.on(node), judged.get(node)
             if known is None or known.devices is not there:
                 self._selectors.rest()
-                judged[node] = known = JudgedNode(tuple(there), *sight.judged(wish, node))
+                types = frozenset[str]().union(*(sight.types(one, there) for one in wish if one.row.open))
+                judged[node] = known = JudgedNode(tuple(there), *sight.judged(wish, node), types)
             found[node] = known
         return found
 
@@ -265,13 +314,15 @@ def _counted_once(option: Option, pod: Pod, shared: Mapping[ClaimKey, Sequence[P
     return tuple(one for one in option if shared.get(one.claim.key, (pod,))[0].uid == pod.uid)
 
 
-def _unshareable(shared: Mapping[ClaimKey, Sequence[Pod]], sight: DeviceSight) -> Iterator[str]:
+def _unshareable(
+    shared: Mapping[ClaimKey, Sequence[Pod]], options: Callable[[Pod], tuple[Option, ...] | Unrequestable]
+) -> Iterator[str]:
     """Why pods of one gang cannot use the same claims."""
     for key, users in sorted(shared.items()):
         called = f"ResourceClaim {'/'.join(key)} is used by pods {users[0].metadata.name} and {users[1].metadata.name}"
         if len(users) > device_claims.MOST_USERS:
             yield f"{called} and {len(users) - 2} more of the gang, allowed are {device_claims.MOST_USERS} pods"
-        several = (found for found in map(sight.options, users) if not isinstance(found, Unrequestable))
+        several = (found for found in map(options, users) if not isinstance(found, Unrequestable))
         if any(len(found) > 1 for found in several):
             yield f"{called} of the gang, whose claims have alternatives: use exactly, or a claim for each pod"
 

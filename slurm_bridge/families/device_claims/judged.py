@@ -12,11 +12,12 @@ MOST_WISHES: Final = 64
 
 
 class JudgedNode(NamedTuple):
-    """Its devices when it was judged, what it lacks, and for how many pods it has devices."""
+    """Its devices when it was judged, what it lacks, for how many pods it has devices, and of which types."""
 
     devices: tuple[NodeDevice, ...]
     lacks: str
     pods: int
+    types: frozenset[str] = frozenset()
 
 
 #: By the name of the node.

@@ -17,11 +17,16 @@ class DeviceClassOptions(pydantic.BaseModel, frozen=True, extra="forbid", use_at
     """The name of the DeviceClass."""
     driver: str = ""
     """The DRA driver whose devices these are. Left out: the name of the class."""
-    gres: _Name
+    gres: str = pydantic.Field(default="", max_length=253)
     """The generic resource in Slurm, `name` or `name:type`, of which each device is one."""
+    type: str = ""
+    """The attribute of a device whose value is the type of its GRES, such as `profile`; `gres` is only the name then.
+    Slurm is asked for the type of the devices that meet the claim."""
+    cpus: bool = False
+    """Instead of `gres`: each device is a CPU."""
     index: str = ""
     """The attribute of a device whose value is the index of the device in Slurm, such as `index` or
-    `gpu.example.com/index`."""
+    `gpu.example.com/index`; of a CPU its number in Linux."""
     without_index: Literal["refuse", "choose"] = "refuse"
     """What happens if Slurm gives no indices: the nodes are given back (`refuse`), or any devices are taken that no
     other claim holds (`choose`; right only where native jobs do not use this generic resource)."""
@@ -29,11 +34,18 @@ class DeviceClassOptions(pydantic.BaseModel, frozen=True, extra="forbid", use_at
     @pydantic.field_validator("gres")
     @classmethod
     def _known_form(cls, text: str) -> str:
-        gres.parse_kind(text)
+        if text and gres.parse_kind(text).name.lower() == gres.CPU:
+            raise ValueError("Slurm has no GRES of this name; of CPUs say cpus: true")
         return text
 
     @pydantic.model_validator(mode="after")
     def _usable(self) -> "DeviceClassOptions":
+        if bool(self.gres) == self.cpus:
+            raise ValueError(f"class {self.device_class}: say either gres or cpus: true")
+        if self.type and (self.cpus or gres.parse_kind(self.gres).type):
+            raise ValueError(f"class {self.device_class}: type is an attribute, of which gres is only the name")
+        if self.cpus and (not self.index or self.without_index == "choose"):
+            raise ValueError(f"class {self.device_class}: of CPUs say index, and leave out without_index")
         if not self.index and self.without_index == "refuse":
             raise ValueError(f"class {self.device_class}: say index, or without_index: choose")
         return self
@@ -60,7 +72,8 @@ class DeviceClaimsOptions(pydantic.BaseModel, frozen=True, extra="forbid", use_a
             one.device_class: DeviceRow(
                 device_class=one.device_class,
                 driver=one.driver or one.device_class,
-                gres=gres.parse_kind(one.gres),
+                gres=gres.parse_kind(one.gres or gres.CPU),
+                type=one.type,
                 index=one.index,
                 chosen=one.without_index == "choose",
             )

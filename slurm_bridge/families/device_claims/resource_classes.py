@@ -43,7 +43,8 @@ class ResourceClasses:
         )
 
     def rows(self, rows: Rows) -> Mapping[str, DeviceRow]:
-        """The resources of all classes of the table."""
+        """The resources of all classes of the table whose devices are just one GRES."""
+        rows = {name: row for name, row in rows.items() if row.plain}
         found = {resource: rows[name] for resource, name in self.named.items() if name in rows}
         return {**found, **{f"{DEVICE_CLASS}{name}": row for name, row in rows.items()}}
 

@@ -150,7 +150,13 @@ class Selectors:
 
     @contextlib.contextmanager
     def at_most(self, evaluations: int, look_ups: int) -> Iterator[None]:
-        """Within this, so much is done in this thread, and nothing more is begun after `PASS_SECONDS`."""
+        """Within this, so much is done in this thread, and nothing more is begun after `PASS_SECONDS`.
+
+        Within another one, that one counts.
+        """
+        if self._pass.under_way:
+            yield
+            return
         self._pass.evaluations, self._pass.look_ups = evaluations, look_ups
         self._pass.under_way, self._pass.until = True, None
         try:

@@ -19,7 +19,7 @@ from slurm_bridge import errors
 from slurm_bridge.cluster.rules.devices import DeviceSight
 from slurm_bridge.model import kinds
 from slurm_bridge.model.devices import Consumer, DeviceId, ResourceClaim
-from slurm_bridge.model.job import Phase
+from slurm_bridge.model.job import NodeShare, Phase
 from slurm_bridge.model.placeholder import Placeholder
 from slurm_bridge.model.pod import Pod
 from slurm_bridge.model.verdict import Reject
@@ -118,14 +118,14 @@ def _only_for(sight: DeviceSight, pods: Sequence[Pod]) -> Iterator[ResourceClaim
             yield claim
 
 
-def _given(ctx: SchedulerContext, read: Placeholder) -> Mapping[str, str] | Misfit:
-    """The devices of the job on each node."""
+def _given(ctx: SchedulerContext, read: Placeholder) -> Mapping[str, NodeShare] | Misfit:
+    """What the job has of each node."""
     if read.view is None:
         return {}
     found = slots.held(read.view, ctx)
     if isinstance(found, Reject):
         return Misfit(reason=found.reason, message=found.message)
-    return {share.node: share.devices for share in itertools.chain.from_iterable(found)}
+    return {share.node: share for share in itertools.chain.from_iterable(found)}
 
 
 def holders(ctx: SchedulerContext, sight: DeviceSight) -> Holders:

@@ -18,7 +18,7 @@
 
     the devices of the allocation                           what follows
     ──────────────────────────────────────────────────────  ─────────────────────────────────────────────────────────
-    Slurm gives indices, and a device with each is there    the claims get just these
+    Slurm gives indices, and a device with each is there    the claims get just these; of CPUs those of its cores
     Slurm gives none, and the table says `choose`           any that no other claim has
     Slurm gives none otherwise, or a device is missing      the nodes are given back, and the node is avoided
     the driver publishes none there now                     wait
@@ -34,10 +34,10 @@ import re
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from typing import Any, Final
 
-from slurm_bridge.cluster.rules import devices
+from slurm_bridge.cluster.rules import cpus, devices
 from slurm_bridge.cluster.rules.devices import DeviceSight, NodeDevice
 from slurm_bridge.model.devices import FINALIZER, DeviceConfiguration, DeviceId, ResourceClaim
-from slurm_bridge.model.job import Gres
+from slurm_bridge.model.job import Cores, Gres, NodeShare
 from slurm_bridge.model.meta import Manifest
 from slurm_bridge.model.pod import Pod
 from slurm_bridge.runtime import json_decoder
@@ -195,7 +195,7 @@ class DevicesFound:
 
 def look(
     spots: Sequence[Spot],
-    given: Mapping[str, str],
+    given: Mapping[str, NodeShare],
     asked: Mapping[str, tuple[Gres, ...]],
     sight: DeviceSight,
     holders: Holders,
@@ -203,8 +203,8 @@ def look(
 ) -> DevicesFound:
     """By the tables above.
 
-    `given` are the devices of the job on each node, by Slurm's name, in Slurm's notation; `asked` is what Slurm was
-    asked for each pod, by uid. `mates` are the uids of all pods of the workload, also of those that have a node.
+    `given` is what the job has of each node, by Slurm's name; `asked` is what Slurm was asked for each pod, by uid.
+    `mates` are the uids of all pods of the workload, also of those that have a node.
     """
     by_node: dict[str, list[Spot]] = {}
     for spot in spots:
@@ -212,7 +212,7 @@ def look(
             by_node.setdefault(spot.node.name, []).append(spot)
     view = _DeviceLook(sight, holders, asked, mates)
     for there in by_node.values():
-        misfit = view.node(there, given.get(there[0].slurm_name, ""))
+        misfit = view.node(there, given.get(there[0].slurm_name))
         if misfit is not None:
             return DevicesFound(misfit=misfit)
     return DevicesFound(writes=tuple(view.writes), waiting=view.waiting, others=tuple(view.others), soon=view.soon)
@@ -257,14 +257,18 @@ class _DeviceLook:
         self.others: list[ClaimKey] = []
         self.soon = False
 
-    def node(self, spots: Sequence[Spot], text: str) -> Misfit | None:
+    def node(self, spots: Sequence[Spot], share: NodeShare | None) -> Misfit | None:
         """All pods that come on one node share what the job has there."""
-        node, given = spots[0].node.name, indices(text)
+        node, given = spots[0].node.name, given_by(share)
         kept: set[DeviceId] = set()
         needs: list[_Need] = []
         uses: dict[ClaimKey, _ClaimUse] = {}
+
+        def types(asked: AskedDevices, _claim: ResourceClaim) -> Sequence[str]:
+            return sorted(self._sight.types(asked, self._sight.on(node)))
+
         for spot in spots:
-            found = self._sight.options(spot.pod)
+            found = self._sight.options(spot.pod, types)
             if isinstance(found, Unrequestable):
                 return Misfit(reason=FAILED, message=found.message)
             chosen = self._chosen(spot, found)
@@ -378,8 +382,8 @@ class _DeviceLook:
         there = {device.id: device for device in self._sight.on(use.node)}
         for asked in one.asked:
             found = [result.id for result in results if result.request == asked.request]
-            allowed = given.of(asked)
-            if allowed is None and not asked.row.chosen:
+            allowed = self._allowed(use.node, asked, given)
+            if isinstance(allowed, str) or (allowed is None and not asked.row.chosen):
                 return False
             if len(found) != asked.count or not all(
                 device in there and (allowed is None or there[device].index(asked.row) in allowed) for device in found
@@ -423,12 +427,18 @@ class _DeviceLook:
         return holder is None or holder.key in own
 
     def _candidates(self, node: str, asked: AskedDevices, given: "JobDevices") -> tuple[NodeDevice, ...] | Misfit:
-        allowed, row = given.of(asked), asked.row
+        allowed, row = self._allowed(node, asked, given), asked.row
+        if isinstance(allowed, str):
+            return _failed(f"node {node}: {allowed}", node)
         found = self._sight.fitting(asked, self._sight.on(node))
         if allowed is None and not row.chosen:
             text = f"Slurm gave no indices of gres {row.gres.name} on node {node}, and DeviceClass {row.device_class} "
             return _failed(f"{text}needs them (without_index: refuse)", node)
         return found if allowed is None else tuple(one for one in found if one.index(row) in allowed)
+
+    def _allowed(self, node: str, asked: AskedDevices, given: "JobDevices") -> frozenset[int] | str | None:
+        """By index; None where Slurm gives no indices, in words where it cannot be told which CPUs it gives."""
+        return cpus.given(given.cores, asked.row, self._sight.on(node)) if asked.row.cpus else given.of(asked)
 
     def _allocate(self, needs: Sequence[_Need], found: Sequence[DeviceId]) -> None:
         by_claim: dict[ClaimKey, list[tuple[_Need, DeviceId]]] = {}
@@ -477,10 +487,11 @@ def parameters(config: DeviceConfiguration) -> Any:
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class JobDevices:
-    """The indices that a job has on one node, by name and type, in lower case; `text` as Slurm writes them."""
+    """The indices that a job has on one node, by name and type, in lower case, and its cores; `text` is in words."""
 
     text: str
     rows: tuple[tuple[Gres, frozenset[int]], ...]
+    cores: Cores | None = None
 
     def of(self, asked: AskedDevices) -> frozenset[int] | None:
         """Those that a request may use; None where Slurm gives none, or the devices have none."""
@@ -491,6 +502,15 @@ class JobDevices:
             if gres.name == wanted.name.lower() and wanted.type.lower() in ("", gres.type)
         ]
         return frozenset[int]().union(*found) if found and asked.row.index else None
+
+
+def given_by(share: NodeShare | None) -> JobDevices:
+    """What a job has of one node."""
+    if share is None:
+        return indices("")
+    devices = indices(share.devices)
+    cores = f"cores {share.cores.bits:#x}" if share.cores is not None else ""
+    return dataclasses.replace(devices, text=", ".join(filter(None, (devices.text, cores))), cores=share.cores)
 
 
 def indices(text: str) -> JobDevices:

@@ -5,7 +5,8 @@ from collections.abc import Iterable, Mapping, Sequence
 
 from slurm_bridge.sim.slurm import state
 
-_GRES = re.compile(r"gres[/:]([A-Za-z_]\w*)(?::([A-Za-z_][\w-]*))?(?:[:=](\d+))?")
+#: A type may begin with a digit (`1g.10gb`), but only digits are a count.
+_GRES = re.compile(r"gres[/:]([A-Za-z_]\w*)(?::((?=[\w.-]*[A-Za-z_])[\w.-]+))?(?:[:=](\d+))?")
 _LICENSE = re.compile(r"([A-Za-z_][\w.@/-]*)(?:[:=](\d+))?")
 
 

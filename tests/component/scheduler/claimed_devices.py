@@ -2,6 +2,7 @@
 
 devices = Devices(bridge)           a DeviceClass, and the GPUs of each node in ResourceSlices
 devices.template("one")             a template of claims for one GPU
+devices.publish_cpus()              a second driver, of the CPUs of each node
 devices.held("a")                   the devices that the claims of a pod hold, as NODE/DEVICE
 """
 
@@ -18,6 +19,8 @@ from tests.simulation.world import NAMESPACE, World
 
 DRIVER = "gpu.example.com"
 ROW = {"device_class": DRIVER, "gres": "gpu", "index": "index"}
+CPUS = "cpu.example.com"
+CPUS_ROW = {"device_class": CPUS, "cpus": True, "index": "cpuID"}
 TEMPLATES: Kind[Object] = Kind(
     group="resource.k8s.io",
     versions=("v1",),
@@ -30,8 +33,8 @@ Json = dict[str, Any]
 
 
 def hooks(*rows: Json, **row: Any) -> list[Json]:
-    """A chain with the hook, and one row of which some keys differ from the usual ones; or with these rows."""
-    classes = list(rows) or [{**ROW, **row}]
+    """A chain with the hook: GPUs, in whose row some keys differ from the usual ones, and CPUs; or with these rows."""
+    classes = list(rows) or [{**ROW, **row}, CPUS_ROW]
     return [{"name": "policy"}, {"name": "eligibility"}, {"name": "device-claims", "options": {"classes": classes}}]
 
 
@@ -77,9 +80,30 @@ class Devices:
             }
             for number in range(count)
         ]
+        self._slice(node, DRIVER, found)
+
+    def publish_cpus(self, threads: int = 1) -> None:
+        """With so many threads in a core, as Linux numbers them: first the first threads of all cores."""
+        self.kube.create(kinds.DEVICECLASSES, {"metadata": {"name": CPUS}, "spec": {}})
+        for node in self.bridge.world.fleet.nodes:
+            count = self.bridge.world.fleet.cpus
+
+            def place(one: int, cores: int = count // threads) -> dict[str, int]:
+                return {"cpuID": one, "coreID": one % cores, "socketID": 0, "numaNodeID": 0}
+
+            found = [
+                {
+                    "name": f"cpu-{one}",
+                    "attributes": {name: {"int": number} for name, number in place(one).items()},
+                }
+                for one in range(count)
+            ]
+            self._slice(node, CPUS, found)
+
+    def _slice(self, node: str, driver: str, found: list[Json]) -> None:
         pool = {"name": node, "generation": 1, "resourceSliceCount": 1}
-        spec = {"driver": DRIVER, "nodeName": node, "pool": pool, "devices": found}
-        self.kube.create(kinds.RESOURCESLICES, {"metadata": {"name": f"{node}-{DRIVER}"}, "spec": spec})
+        spec = {"driver": driver, "nodeName": node, "pool": pool, "devices": found}
+        self.kube.create(kinds.RESOURCESLICES, {"metadata": {"name": f"{node}-{driver}"}, "spec": spec})
 
     def retract(self, node: str) -> None:
         """The driver of a node is gone."""
@@ -95,9 +119,11 @@ class Devices:
         made = {"devices": {"requests": list(requests) or [exactly()], **spec}}
         self.kube.create(kinds.RESOURCECLAIMS, {"metadata": {"name": name, "namespace": NAMESPACE}, "spec": made})
 
-    def allocate(self, name: str, node: str, *devices: str, pods: Mapping[str, str] | None = None) -> None:
+    def allocate(
+        self, name: str, node: str, *devices: str, driver: str = DRIVER, pods: Mapping[str, str] | None = None
+    ) -> None:
         """Another scheduler gives these devices to a claim, for pods by name and uid."""
-        results = [{"request": "gpu", "driver": DRIVER, "pool": node, "device": one} for one in devices]
+        results = [{"request": "gpu", "driver": driver, "pool": node, "device": one} for one in devices]
         users = [{"resource": "pods", "name": pod, "uid": uid} for pod, uid in (pods or {}).items()]
         status = {"allocation": {"devices": {"results": results}}, **({"reservedFor": users} if users else {})}
         self.kube.merge(kinds.RESOURCECLAIMS, (NAMESPACE, name), {"status": status}, subresource="status")

@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from slurm_bridge.model import kinds, names
-from tests.component.scheduler.claimed_devices import results_of
+from tests.component.scheduler.claimed_devices import CPUS, results_of
 from tests.simulation.world import World
 
 _OVER = ("Succeeded", "Failed")
@@ -68,9 +68,11 @@ class DeviceRules:
         slurm = self._world.fleet.nodes[node]
         shares = job.grant.shares if job is not None and job.grant is not None and job.running else ()
         indices = {number for share in shares if share.node == slurm for part in share.gres for number in part.indices}
-        numbers = {int(one["device"].rpartition("-")[2]) for one in found}
+        cores = {core for share in shares if share.node == slurm for core in share.cores}
+        numbers = {(one["driver"] == CPUS, int(one["device"].rpartition("-")[2])) for one in found}
+        had = {(False, number) for number in indices} | {(True, number) for number in cores}
         if shares:
-            assert numbers <= indices, f"pod {meta['name']} has {numbers}, and its job {indices} of {node}"
+            assert numbers <= had, f"pod {meta['name']} has {numbers}, and its job {had} of {node}"
 
 
 def _ours(pod: Mapping[str, Any]) -> bool:

@@ -3,7 +3,7 @@
 import pathlib
 
 from slurm_bridge.model import kinds
-from tests.component.scheduler.claimed_devices import DRIVER, Devices, bridge_of, exactly, results_of, using
+from tests.component.scheduler.claimed_devices import CPUS, DRIVER, Devices, bridge_of, exactly, results_of, using
 from tests.component.scheduler.device_rules import DeviceRules
 from tests.component.scheduler.gang_scenes import member
 from tests.simulation import fleet
@@ -17,8 +17,8 @@ SHORT = {"kwok.local/outcome": "succeed", "kwok.local/seconds": "5"}
 class Scene:
     """Pods with claims of templates and by name, one after the other and as a gang, on nodes with ten GPUs.
 
-    Pod d has two alternatives, of which no node has the first. Pod e asks by an extended resource.
-    Two pods of a gang share a claim.
+    Pod a and a gang have CPUs besides. Pod d has two alternatives, of which no node has the first. Pod e asks by an
+    extended resource. Two pods of a gang share a claim.
     """
 
     def __init__(self, folder: pathlib.Path, seed: int = 1) -> None:
@@ -29,8 +29,10 @@ class Scene:
         self.rules.watch()
         self.devices.template("one")
         self.devices.template("two", exactly(count=2))
+        self.devices.publish_cpus()
+        self.devices.template("cores", exactly("cpus", 2, deviceClassName=CPUS))
         self.devices.claim("mine", exactly(count=2))
-        self.bridge.pod("a", spec=using("two"), annotations=SHORT)
+        self.bridge.pod("a", spec=using("two", "cores"), annotations=SHORT)
         self.bridge.pod("b", spec=using("one", it="mine"), annotations=SHORT)
         self.bridge.pod("c", spec=using(it="mine"), annotations=SHORT)
         options = [{"name": f"n{count}", "deviceClassName": DRIVER, "count": count} for count in (5, 3)]
@@ -40,7 +42,7 @@ class Scene:
         asking = {"name": "c", "image": "x", "resources": {"limits": {"cpu": "1", GPU: "2"}}}
         self.bridge.pod("e", spec={"containers": [asking]}, annotations=SHORT)
         for number in range(3):
-            member(self.bridge, f"g-{number}", size=3, spec=using("two"))
+            member(self.bridge, f"g-{number}", size=3, spec=using("two", "cores"))
         self.devices.claim("shared", exactly(count=2))
         for number in range(2):
             member(self.bridge, f"h-{number}", size=2, group="h", spec=using(it="shared"))

@@ -22,7 +22,7 @@ from slurm_bridge.model.devices import (
     ResourceClaimSpec,
     ResourceClaimStatus,
 )
-from slurm_bridge.model.job import Gres
+from slurm_bridge.model.job import Gres, NodeShare
 from slurm_bridge.model.meta import ObjectMeta
 from slurm_bridge.scheduler.context import SchedulerContext
 from slurm_bridge.scheduler.device_writes import DeviceWrites
@@ -76,7 +76,8 @@ def look(seen: DeviceSight, given: str = "gpu:1(IDX:0)", **more: Any) -> Devices
     """What the claim of the pod gets."""
     of = {device: one for one in seen.every_claim() for device in one.held}
     spots = [Spot(pod=POD, slurm_name="n1", node=NODE)]
-    return device_claims.look(spots, {"n1": given}, {}, seen, Holders(of=of, left=lambda _claim: True, **more))
+    share = NodeShare(node="n1", cpus=1, memory_mib=1, devices=given)
+    return device_claims.look(spots, {"n1": share}, {}, seen, Holders(of=of, left=lambda _claim: True, **more))
 
 
 def test_a_claim_that_is_being_written_is_waited_for() -> None:

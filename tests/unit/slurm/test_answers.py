@@ -1,11 +1,12 @@
 """Recorded answers of each API version, and oddities that no version should be able to crash us with."""
 
+import dataclasses
 import json
 
 import pytest
 
 from slurm_bridge import errors
-from slurm_bridge.model.job import Gres, Memory, MemoryPer, NodeShare, Phase
+from slurm_bridge.model.job import Cores, Gres, Memory, MemoryPer, NodeShare, Phase
 from slurm_bridge.slurm import answers, gres_text, replies, shapes
 from tests.unit.slurm.samples import RECORDED, VERSIONS, answer, problem, recorded
 
@@ -86,7 +87,10 @@ def test_an_allocation_from_resources(version):
     rows = replies.read(recorded(version, "resources"), shapes.Resources)[0].nodes
     found = answers.allocation(ids(version)["running"], rows, {})
     assert found is not None
-    assert found.shares == GANG
+    assert tuple(dataclasses.replace(one, cores=None) for one in found.shares) == GANG
+    assert [one.cores for one in found.shares] == [
+        Cores(bits=bits, sockets=1, per_socket=64) for bits in (0x1E00, 0x18)
+    ]
 
 
 @pytest.mark.parametrize("version", WITH_RESOURCES)
@@ -95,7 +99,9 @@ def test_cores_become_cpus_by_their_threads(version):
     rows = replies.read(recorded(version, "resources_smt"), shapes.Resources)[0].nodes
     found = answers.allocation(1, rows, {"ext017": 2})
     assert found is not None
-    assert found.shares == answers.allocation_of_job(row(version, "job_smt")).shares
+    (share,) = found.shares
+    assert share.cores == Cores(bits=0b1100, sockets=1, per_socket=32)
+    assert (dataclasses.replace(share, cores=None),) == answers.allocation_of_job(row(version, "job_smt")).shares
     assert found.shares[0].cpus == 4
 
 

@@ -1,5 +1,6 @@
-// Command dra is a driver of dynamic resources for the tests: its GPUs are names, and a container that gets one has a
-// variable for it. What it must never do it refuses: prepare one device for two claims at once.
+// Command dra is two drivers of dynamic resources for the tests, of GPUs with their slices and of CPUs. Its devices are
+// names, and a container that gets one has a variable for it. What they must never do they refuse: prepare one device
+// for two claims at once.
 package main
 
 import (
@@ -23,36 +24,38 @@ import (
 	"k8s.io/klog/v2"
 )
 
-const (
-	driverName = "gpu.local-cluster"
-	cdiKind    = "local-cluster/gpu"
-	model      = "pretended"
-	kubelet    = "/var/lib/kubelet"
-)
+const kubelet = "/var/lib/kubelet"
 
 // driver knows which claim holds a device: one file per device, with the claim's UID, outlives a restart.
 type driver struct {
+	name     string
 	node     string
-	gpus     int
+	things   []thing
 	prepared string
 }
 
 func main() {
 	config := flag.String("kubeconfig", "", "as which client the API server is asked")
-	node := flag.String("node", "", "the node that has the GPUs")
-	gpus := flag.Int("gpus", 4, "how many")
+	node := flag.String("node", "", "the node that has the devices")
+	whole := flag.Int("gpus", 4, "how many whole GPUs")
+	slices := flag.String("slices", "", "the profiles of the slices of one more GPU")
+	cores := flag.Int("cpus", 0, "how many CPUs")
 	cdi := flag.String("cdi", "/run/cdi", "where the container runtime looks for devices")
 	klog.InitFlags(nil)
 	flag.Parse()
 	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGTERM, syscall.SIGINT)
 	defer stop()
-	if err := run(ctx, *config, *node, *gpus, *cdi); err != nil {
-		klog.ErrorS(err, "the driver ends")
+	drivers := []*driver{
+		{name: gpuDriver, node: *node, things: gpus(*node, *whole, words(*slices))},
+		{name: cpuDriver, node: *node, things: cpus(*node, *cores)},
+	}
+	if err := run(ctx, *config, *cdi, drivers); err != nil {
+		klog.ErrorS(err, "the drivers end")
 		os.Exit(1)
 	}
 }
 
-func run(ctx context.Context, config, node string, gpus int, cdi string) error {
+func run(ctx context.Context, config, cdi string, drivers []*driver) error {
 	rest, err := clientcmd.BuildConfigFromFlags("", config)
 	if err != nil {
 		return err
@@ -61,18 +64,24 @@ func run(ctx context.Context, config, node string, gpus int, cdi string) error {
 	if err != nil {
 		return err
 	}
-	data := filepath.Join(kubelet, "plugins", driverName)
-	plugin := &driver{node: node, gpus: gpus, prepared: filepath.Join(data, "prepared")}
-	if err := errors.Join(os.MkdirAll(plugin.prepared, 0o750), os.MkdirAll(cdi, 0o755)); err != nil {
+	failures := make(chan error, len(drivers))
+	for _, one := range drivers {
+		// One after the other they would keep the cluster waiting.
+		go func() { failures <- one.serve(ctx, client, cdi) }()
+	}
+	return <-failures
+}
+
+func (d *driver) serve(ctx context.Context, client kubernetes.Interface, cdi string) error {
+	data := filepath.Join(kubelet, "plugins", d.name)
+	d.prepared = filepath.Join(data, "prepared")
+	if err := errors.Join(os.MkdirAll(d.prepared, 0o750), os.MkdirAll(cdi, 0o755), d.writeCDI(cdi)); err != nil {
 		return err
 	}
-	if err := plugin.writeCDI(cdi); err != nil {
-		return err
-	}
-	helper, err := kubeletplugin.Start(ctx, plugin,
+	helper, err := kubeletplugin.Start(ctx, d,
 		kubeletplugin.KubeClient(client),
-		kubeletplugin.NodeName(node),
-		kubeletplugin.DriverName(driverName),
+		kubeletplugin.NodeName(d.node),
+		kubeletplugin.DriverName(d.name),
 		kubeletplugin.RegistrarDirectoryPath(filepath.Join(kubelet, "plugins_registry")),
 		kubeletplugin.PluginDataDirectoryPath(data),
 	)
@@ -80,34 +89,24 @@ func run(ctx context.Context, config, node string, gpus int, cdi string) error {
 		return err
 	}
 	defer helper.Stop()
-	if err := helper.PublishResources(ctx, plugin.resources()); err != nil {
+	if err := helper.PublishResources(ctx, d.resources()); err != nil {
 		return err
 	}
 	<-ctx.Done()
 	return nil
 }
 
-func deviceName(index int) string { return fmt.Sprintf("gpu-%d", index) }
-
-func (d *driver) uuid(index int) string { return fmt.Sprintf("GPU-%s-%d", d.node, index) }
-
-// resources are one pool with the node's name. Half of the GPUs are on each of two NUMA nodes.
+// resources are one pool with the node's name.
 func (d *driver) resources() resourceslice.DriverResources {
 	var devices []resourceapi.Device
-	for index := range d.gpus {
-		devices = append(devices, resourceapi.Device{
-			Name: deviceName(index),
-			Attributes: map[resourceapi.QualifiedName]resourceapi.DeviceAttribute{
-				"index": {IntValue: new(int64(index))},
-				"uuid":  {StringValue: new(d.uuid(index))},
-				"model": {StringValue: new(string(model))},
-				"numa":  {IntValue: new(int64(index * 2 / d.gpus))},
-			},
-		})
+	for _, one := range d.things {
+		devices = append(devices, resourceapi.Device{Name: one.name, Attributes: one.attributes})
 	}
 	slices := []resourceslice.Slice{{Devices: devices}}
 	return resourceslice.DriverResources{Pools: map[string]resourceslice.Pool{d.node: {Slices: slices}}}
 }
+
+func (d *driver) cdiKind() string { return "local-cluster/" + d.name }
 
 // writeCDI says once for all what a container with a device gets.
 func (d *driver) writeCDI(folder string) error {
@@ -119,19 +118,21 @@ func (d *driver) writeCDI(folder string) error {
 		Edits edits  `json:"containerEdits"`
 	}
 	var devices []device
-	for index := range d.gpus {
-		variable := fmt.Sprintf("GPU_DEVICE_%d=%s", index, d.uuid(index))
-		devices = append(devices, device{Name: deviceName(index), Edits: edits{Env: []string{variable}}})
+	for _, one := range d.things {
+		devices = append(devices, device{Name: one.name, Edits: edits{Env: []string{one.variable}}})
 	}
-	text, err := json.Marshal(map[string]any{"cdiVersion": "0.6.0", "kind": cdiKind, "devices": devices})
+	if len(devices) == 0 {
+		return nil
+	}
+	text, err := json.Marshal(map[string]any{"cdiVersion": "0.6.0", "kind": d.cdiKind(), "devices": devices})
 	if err != nil {
 		return err
 	}
-	fresh := filepath.Join(folder, driverName+".new")
+	fresh := filepath.Join(folder, d.name+".new")
 	if err := os.WriteFile(fresh, text, 0o644); err != nil {
 		return err
 	}
-	return os.Rename(fresh, filepath.Join(folder, driverName+".json"))
+	return os.Rename(fresh, filepath.Join(folder, d.name+".json"))
 }
 
 // PrepareResourceClaims lets containers have what was allocated; asked again, it answers the same.
@@ -152,7 +153,7 @@ func (d *driver) prepare(claim *resourceapi.ResourceClaim) ([]kubeletplugin.Devi
 	}
 	var devices []kubeletplugin.Device
 	for _, given := range claim.Status.Allocation.Devices.Results {
-		if given.Driver != driverName || given.Pool != d.node {
+		if given.Driver != d.name || given.Pool != d.node {
 			continue
 		}
 		if err := d.hold(given, claim.UID); err != nil {
@@ -162,7 +163,7 @@ func (d *driver) prepare(claim *resourceapi.ResourceClaim) ([]kubeletplugin.Devi
 			Requests:     []string{given.Request},
 			PoolName:     given.Pool,
 			DeviceName:   given.Device,
-			CDIDeviceIDs: []string{cdiKind + "=" + given.Device},
+			CDIDeviceIDs: []string{d.cdiKind() + "=" + given.Device},
 		})
 	}
 	klog.InfoS("prepared", "claim", klog.KObj(claim), "uid", claim.UID, "devices", len(devices))
@@ -174,9 +175,9 @@ func (d *driver) hold(given resourceapi.DeviceRequestAllocationResult, claim typ
 	if given.AdminAccess != nil && *given.AdminAccess {
 		return nil
 	}
-	for index := range d.gpus {
-		if given.Device == deviceName(index) {
-			return d.note(given.Device, claim)
+	for _, one := range d.things {
+		if given.Device == one.name {
+			return d.note(one.name, claim)
 		}
 	}
 	return fmt.Errorf("there is no device %q", given.Device)
@@ -208,8 +209,8 @@ func (d *driver) UnprepareResourceClaims(
 
 func (d *driver) release(claim types.UID) error {
 	var failures []error
-	for index := range d.gpus {
-		file := filepath.Join(d.prepared, deviceName(index))
+	for _, one := range d.things {
+		file := filepath.Join(d.prepared, one.name)
 		if holder, err := os.ReadFile(file); err == nil && types.UID(holder) == claim {
 			failures = append(failures, os.Remove(file))
 		}
