@@ -26,6 +26,8 @@ class Expectations:
     job_ids: tuple[int, int] | None = None
     gres: Mapping[str, str] = dataclasses.field(default_factory=dict)
     device_gres: Mapping[str, str] = dataclasses.field(default_factory=dict)
+    #: Those that pods get by ResourceClaim.
+    claimed_gres: frozenset[str] = frozenset()
     unstarted_window: int = 0
     heterogeneous: bool = True
     submissions: bool = False

@@ -94,14 +94,18 @@ def _pairs(facts: CheckFacts) -> Iterator[tuple[Node, SlurmNode]]:
 
 
 def _amounts(node: Node, slurm: SlurmNode, wanted: Expectations) -> Iterator[tuple[str, Fraction, Fraction]]:
-    """The resource, what the kubelet can give, and what Slurm counts. Devices of DRA drivers are not the kubelet's."""
+    """The resource, what the kubelet can give, and what Slurm counts.
+
+    Devices of DRA drivers are not the kubelet's, unless a device plugin has some of them on this node.
+    """
     gres = wanted.gres
     yield "cpus", _amount(node, "cpu"), Fraction(slurm.cpus)
     yield "memory (MiB)", _amount(node, "memory") / quantity.MIB, Fraction(slurm.memory_mib)
-    published = {_bare(text) for text in wanted.device_gres.values()}
-    for name in sorted({_bare(text) for text in gres.values()} - published):
+    published = {_bare(text) for text in (*wanted.device_gres.values(), *wanted.claimed_gres)}
+    for name in sorted({_bare(text) for text in gres.values()}):
         devices = sum((_amount(node, resource) for resource, text in gres.items() if _bare(text) == name), Fraction())
-        yield name, devices, Fraction(sum(one.count for one in slurm.gres if one.name.lower() == name))
+        if devices or name not in published:
+            yield name, devices, Fraction(sum(one.count for one in slurm.gres if one.name.lower() == name))
 
 
 def _amount(node: Node, resource: str) -> Fraction:

@@ -84,6 +84,13 @@ def changeable(settings: Settings, around: ChainServices) -> Config:
     return Config(rules=translation, chain=chain, ends=ends(settings))
 
 
+def claimed_gres(settings: Settings) -> frozenset[str]:
+    """The generic resources that pods get by ResourceClaim, as far as the options of the hook can be read."""
+    classes = (one.options.get("classes") for one in settings.hooks if one.name == "device-claims")
+    rows = (row for given in classes if isinstance(given, list | tuple) for row in given if isinstance(row, Mapping))
+    return frozenset(row["gres"] for row in rows if isinstance(row.get("gres"), str))
+
+
 def _ignored(options: Any) -> Iterator[str]:
     """The resources that some part of a hook's options says to ignore: no other hook may ask for them then."""
     if isinstance(options, Mapping):

@@ -60,6 +60,10 @@ WANTED = Expectations(
 )
 
 
+#: No device plugin has a device.
+NO_GPU = {"x.io/gpu": "0"}
+
+
 def node(name: str, *, label: str = "", taint: str = "", **allocatable: str) -> Node:
     """A node of Kubernetes with 8 CPUs, 1000 MiB and two devices."""
     amounts: dict[str, str | int | float] = {"cpu": "8", "memory": "1000Mi", "x.io/gpu": "2", **allocatable}
@@ -318,8 +322,15 @@ def test_no_default_partition_and_no_job_ids_are_choices() -> None:
 def test_devices_of_drivers_are_not_compared_with_what_kubelets_have() -> None:
     """They are in ResourceSlices."""
     wanted = dataclasses.replace(WANTED, device_gres={"gpu.x.io": "GPU:a100"})
-    facts = but(slurm_nodes=(machine("a", gres=(Gres(name="gpu", count=3),)),))
-    assert [finding.level for finding in of("same-resources", facts, wanted)] == [Level.OK]
+    assert [finding.level for finding in of("same-resources", but(nodes=(node("a", **NO_GPU),)), wanted)] == [Level.OK]
+
+
+def test_devices_that_pods_claim_are_not_compared_with_what_kubelets_have() -> None:
+    """The hook device-claims asks Slurm for them, and no kubelet of such a node has them as a resource."""
+    wanted = dataclasses.replace(WANTED, claimed_gres=frozenset({"GPU:a100"}))
+    facts = but(nodes=(node("a", **NO_GPU), node("b", **{"x.io/gpu": "1"})))
+    (finding,) = of("same-resources", facts, wanted)
+    assert finding.message == "Slurm has more gpu than Kubernetes can give on b (b: 2 against 1)"
 
 
 def test_a_site_may_do_without_components() -> None:
