@@ -78,7 +78,14 @@ def changeable(settings: Settings, around: ChainServices) -> Config:
     )
     # These options follow from other settings, so that the administrator states them once.
     ignored = sorted({name for one in settings.hooks for name in _ignored(one.options)})
-    told = {"eligibility": {"scheduler_names": list(settings.scheduler_names), "ignored_resources": ignored}}
+    told = {
+        "eligibility": {
+            "scheduler_names": list(settings.scheduler_names),
+            "ignored_resources": ignored,
+            "devices": list(settings.gres),
+            "hybrid_devices": settings.hybrid_devices,
+        }
+    }
     chain = registry.build(wanted, dataclasses.replace(around, strict=settings.unhonoured == "wait"), told=told)
     translation = dataclasses.replace(translation, parts_of=chain.parts_of, devices_of=chain.devices_of)
     return Config(rules=translation, chain=chain, ends=ends(settings))
