@@ -4,12 +4,15 @@ The plugin is simulated: the node says that it has the resource, and the kubelet
 """
 
 import copy
+import pathlib
+import sys
 from collections.abc import Iterator, Mapping
 
 import pytest
+import yaml
 
 from tests import wait
-from tests.e2e import support_given, support_real, support_world
+from tests.e2e import support_given, support_real, support_servers, support_world
 from tests.e2e.support_fixtures import OpenWorld
 from tests.e2e.support_servers import Json, Kubernetes
 from tests.e2e.support_world import World
@@ -68,6 +71,22 @@ def test_a_pod_is_told_and_has_the_node_for_itself_when_that_is_allowed(world: W
     assert support_real.allocated(world, NODE) == 4
     world.delete("asks")
     support_real.await_state(world, after, "RUNNING")
+
+
+def test_the_check_tells_what_native_jobs_share(world: World) -> None:
+    """The nodes, and the resource that pods cannot have there; GPUs that only native jobs have are no mistake."""
+    program = pathlib.Path(sys.executable).with_name("slurm-bridge")
+    said = support_servers.said(program, "check", "--config", _refusing(world))
+    assert "native jobs share real[1-2] with pods" in said
+    assert f"{GPU} of {NODE}: pods that request it get no node" in said
+    assert not [line for line in said.splitlines() if "same-resources" in line and "real" in line]
+
+
+def _refusing(world: World) -> pathlib.Path:
+    """The daemon's configuration as it was at first."""
+    made = world.daemon.configuration.with_name("refusing.yaml")
+    made.write_text(yaml.safe_dump({**world.daemon.settings, "hybrid_devices": "refuse"}))
+    return made
 
 
 def _pod(world: World, name: str) -> Json:
