@@ -252,6 +252,8 @@ def _check(
         administration=settings.web.administration.enabled,
         node_controller=settings.nodes.enabled,
         device_gres=settings.nodes.device_gres if settings.nodes.enabled else {},
+        hybrid_devices=settings.hybrid_devices,
+        claimed_gres=daemon_configuration.claimed_gres(settings),
     )
     facts = collector.gather(slurm, cluster, clock=clock, dice=random.SystemRandom(), wanted=wanted, conf=slurm.conf)
     return table.findings(facts, wanted)

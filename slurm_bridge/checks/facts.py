@@ -26,6 +26,9 @@ class Expectations:
     job_ids: tuple[int, int] | None = None
     gres: Mapping[str, str] = dataclasses.field(default_factory=dict)
     device_gres: Mapping[str, str] = dataclasses.field(default_factory=dict)
+    #: Those that pods get by ResourceClaim.
+    claimed_gres: frozenset[str] = frozenset()
+    hybrid_devices: str = "refuse"
     unstarted_window: int = 0
     heterogeneous: bool = True
     submissions: bool = False
@@ -91,10 +94,16 @@ class CheckFacts:
         """Slurm's nodes that a kubelet may run. Before v0.0.44 nodes do not say so, and names have to match."""
         told = tuple(node for node in self.slurm_nodes if node.external)
         ours = self.by_slurm_name
-        return told or tuple(node for node in self.slurm_nodes if node.name in ours)
+        return told or tuple(node for node in self.slurm_nodes if node.name in ours and not node.native)
+
+    @property
+    def hybrid(self) -> tuple[SlurmNode, ...]:
+        """Slurm's nodes with a slurmd that a kubelet runs, too."""
+        ours = self.by_slurm_name
+        return tuple(node for node in self.slurm_nodes if node.native and node.name in ours)
 
     @property
     def our_partitions(self) -> tuple[Partition, ...]:
         """Partitions in which a placeholder could get a node."""
-        names = {node.name for node in self.external}
+        names = {node.name for node in (*self.external, *self.hybrid)}
         return tuple(partition for partition in self.partitions if not names.isdisjoint(partition.nodes))

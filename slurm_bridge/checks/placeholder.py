@@ -18,6 +18,7 @@ _KEYS: Mapping[int, str] = {
     2000: "defaults.partition",
     2045: "defaults.account",
     2066: "defaults.qos",
+    2099: "defaults.mcs_label",
     2166: "defaults.user",
 }
 

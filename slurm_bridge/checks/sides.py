@@ -1,7 +1,7 @@
 """Checks that compare both servers: the same nodes, under known names, with the same resources."""
 
 import collections
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from fractions import Fraction
 
 from slurm_bridge.checks.facts import CheckFacts, Expectations
@@ -49,7 +49,7 @@ def names_once(facts: CheckFacts, _: Expectations) -> Iterator[Remark]:
 def same_resources(facts: CheckFacts, wanted: Expectations) -> Iterator[Remark]:
     """If Slurm counts more than the kubelet, the kubelet refuses a pod that Slurm placed."""
     larger: dict[str, list[tuple[str, str]]] = collections.defaultdict(list)
-    for node, slurm in _pairs(facts):
+    for node, slurm in pairs(facts, facts.slurm_nodes):
         for what, here, there in _amounts(node, slurm, wanted):
             if there > here:
                 larger[what].append((slurm.name, f"{_plain(there)} against {_plain(here)}"))
@@ -63,7 +63,7 @@ def same_resources(facts: CheckFacts, wanted: Expectations) -> Iterator[Remark]:
 def resources_known(facts: CheckFacts, wanted: Expectations) -> Iterator[Remark]:
     """Slurm has to count, as generic resources, the extended resources that pods may request."""
     missing: dict[tuple[str, str], list[str]] = collections.defaultdict(list)
-    for node, slurm in _pairs(facts):
+    for node, slurm in pairs(facts, facts.slurm_nodes):
         known = {gres.name.lower() for gres in slurm.gres}
         for resource, gres in wanted.gres.items():
             if _amount(node, resource) and _bare(gres) not in known:
@@ -88,20 +88,37 @@ def typed_devices(facts: CheckFacts, _: Expectations) -> Iterator[Remark]:
         yield ok("no external node has typed devices")
 
 
-def _pairs(facts: CheckFacts) -> Iterator[tuple[Node, SlurmNode]]:
+def pairs(facts: CheckFacts, machines: Iterable[SlurmNode]) -> Iterator[tuple[Node, SlurmNode]]:
+    """Those of Slurm's nodes that Kubernetes has, too."""
     ours = facts.by_slurm_name
-    return ((ours[slurm.name], slurm) for slurm in facts.slurm_nodes if slurm.name in ours)
+    return ((ours[slurm.name], slurm) for slurm in machines if slurm.name in ours)
+
+
+def sizes(amounts: Mapping[str, str | int | float], slurm: SlurmNode) -> Iterator[tuple[str, Fraction, Fraction]]:
+    """CPUs and memory: the name, the amount among these of a kubelet, and what Slurm counts for jobs."""
+    yield "cpus", quantity.parse(amounts.get("cpu", 0)), Fraction(slurm.cpus)
+    yield "memory (MiB)", quantity.parse(amounts.get("memory", 0)) / quantity.MIB, Fraction(slurm.memory_mib)
+
+
+def plugged(node: Node, slurm: SlurmNode, wanted: Expectations) -> Iterator[str]:
+    """The resources whose devices a device plugin has on this node, and Slurm counts there."""
+    known = {gres.name.lower() for gres in slurm.gres if gres.count}
+    return (name for name, gres in wanted.gres.items() if _amount(node, name) > 0 and _bare(gres) in known)
 
 
 def _amounts(node: Node, slurm: SlurmNode, wanted: Expectations) -> Iterator[tuple[str, Fraction, Fraction]]:
-    """The resource, what the kubelet can give, and what Slurm counts. Devices of DRA drivers are not the kubelet's."""
+    """The resource, what the kubelet can give, and what Slurm counts.
+
+    Devices of DRA drivers are not the kubelet's, unless a device plugin has some of them on this node. Where native
+    jobs run, devices may be theirs alone.
+    """
     gres = wanted.gres
-    yield "cpus", _amount(node, "cpu"), Fraction(slurm.cpus)
-    yield "memory (MiB)", _amount(node, "memory") / quantity.MIB, Fraction(slurm.memory_mib)
-    published = {_bare(text) for text in wanted.device_gres.values()}
-    for name in sorted({_bare(text) for text in gres.values()} - published):
+    yield from sizes(node.status.allocatable, slurm)
+    published = {_bare(text) for text in (*wanted.device_gres.values(), *wanted.claimed_gres)}
+    for name in sorted({_bare(text) for text in gres.values()}):
         devices = sum((_amount(node, resource) for resource, text in gres.items() if _bare(text) == name), Fraction())
-        yield name, devices, Fraction(sum(one.count for one in slurm.gres if one.name.lower() == name))
+        if devices or not (slurm.native or name in published):
+            yield name, devices, Fraction(sum(one.count for one in slurm.gres if one.name.lower() == name))
 
 
 def _amount(node: Node, resource: str) -> Fraction:

@@ -28,11 +28,13 @@ def kubernetes_answers(facts: CheckFacts, _: Expectations) -> Iterator[Remark]:
         yield ok(f"the API server lists {counted(len(facts.nodes), 'node')}")
 
 
-def external_nodes(facts: CheckFacts, _: Expectations) -> Iterator[Remark]:
-    """Only on external nodes does Slurm leave jobs to the kubelet."""
+def node_modes(facts: CheckFacts, _: Expectations) -> Iterator[Remark]:
+    """Which nodes only pods use, and which native jobs share with them."""
     told = [node.name for node in facts.slurm_nodes if node.external]
-    if told:
-        yield ok(f"{counted(len(told), 'external node')}")
+    shared = [node.name for node in facts.hybrid]
+    if told or shared:
+        words = f"; native jobs share {named(shared)} with pods" if shared else ""
+        yield ok(f"{counted(len(told), 'external node')}{words}")
     else:
         yield warning(
             "no node says that it is external: none is, or the API version is older than v0.0.44 and does not tell"
@@ -49,13 +51,13 @@ def not_poisoned(facts: CheckFacts, _: Expectations) -> Iterator[Remark]:
 
 
 def unmixed_partitions(facts: CheckFacts, _: Expectations) -> Iterator[Remark]:
-    """A placeholder may start on any node of its partition, and only external nodes have a kubelet."""
-    external = {node.name for node in facts.external}
-    mixed = [partition.name for partition in facts.our_partitions if not external.issuperset(partition.nodes)]
+    """A placeholder may start on any node of its partition, and some may have no kubelet."""
+    kubelets = {node.name for node in (*facts.external, *facts.hybrid)}
+    mixed = [partition.name for partition in facts.our_partitions if not kubelets.issuperset(partition.nodes)]
     if mixed:
-        yield warning(f"partitions with external and ordinary nodes: {', '.join(mixed)}")
+        yield warning(f"partitions with nodes that a kubelet runs and ordinary nodes: {', '.join(mixed)}")
     else:
-        yield ok(f"{counted(len(facts.our_partitions), 'partition')} of external nodes only")
+        yield ok(f"{counted(len(facts.our_partitions), 'partition')} in which a kubelet runs every node")
 
 
 def partitions_exist(facts: CheckFacts, wanted: Expectations) -> Iterator[Remark]:

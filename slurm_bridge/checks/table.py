@@ -1,6 +1,6 @@
 """All checks, in the order in which an administrator would repair them."""
 
-from slurm_bridge.checks import gangs, placeholder, rights, sides, slurmctld
+from slurm_bridge.checks import gangs, hybrid, placeholder, rights, sides, slurmctld
 from slurm_bridge.checks.facts import CheckFacts, Expectations
 from slurm_bridge.checks.findings import Check, Finding
 
@@ -11,6 +11,7 @@ _PROBE = ("probe",)
 _RIGHTS = ("rights",)
 _REVIEWS = ("reviews",)
 _NODE_RIGHTS = ("node_rights",)
+_ALL = ("slurm_nodes", "nodes", "conf")
 
 CHECKS: tuple[Check, ...] = (
     Check(
@@ -88,10 +89,18 @@ CHECKS: tuple[Check, ...] = (
         needs=_PROBE,
     ),
     Check(
-        name="external-nodes",
-        why="Slurm only counts on external nodes; on others it would start processes of its own.",
+        name="node-modes",
+        why="On external nodes Slurm only counts. Nodes with a kubelet and a slurmd also run native jobs.",
         fix="Set State=EXTERNAL for the nodes in slurm.conf, and restart slurmctld.",
-        judge=slurmctld.external_nodes,
+        judge=slurmctld.node_modes,
+        needs=_BOTH,
+    ),
+    Check(
+        name="stray-slurmd",
+        why="No native job starts on an external node, with a slurmd or without.",
+        fix="Stop slurmd there. If native jobs are to share the node with pods, remove State=EXTERNAL in slurm.conf "
+        "and restart slurmctld.",
+        judge=hybrid.no_stray_slurmd,
         needs=_SLURM,
     ),
     Check(
@@ -112,9 +121,49 @@ CHECKS: tuple[Check, ...] = (
     Check(
         name="same-resources",
         why="If Slurm counts more than the kubelet can give, the kubelet refuses a pod that Slurm placed there.",
-        fix="Lower CPUs, RealMemory or Gres in slurm.conf to the node's allocatable, which is less than its capacity.",
+        fix="Lower CPUs, RealMemory or Gres in slurm.conf to the node's allocatable, which is less than its capacity; "
+        "where a slurmd runs, set CoreSpecCount and MemSpecLimit instead.",
         judge=sides.same_resources,
         needs=_BOTH,
+    ),
+    Check(
+        name="hybrid-reserved",
+        why="On nodes with a kubelet and a slurmd, native jobs may use all that Slurm counts; kubelet, slurmd and "
+        "DaemonSets need the rest.",
+        fix="Set CoreSpecCount and MemSpecLimit of these nodes in slurm.conf, and systemReserved and kubeReserved of "
+        "their kubelets to the same amounts.",
+        judge=hybrid.reserved,
+        needs=_BOTH,
+    ),
+    Check(
+        name="hybrid-confined",
+        why="A native job that no control group holds may use the CPUs, memory and devices of pods.",
+        fix="TaskPlugin=task/affinity,task/cgroup and ProctrackType=proctrack/cgroup in slurm.conf; ConstrainCores, "
+        "ConstrainRAMSpace and ConstrainDevices in cgroup.conf.",
+        judge=hybrid.confined,
+        needs=_ALL,
+    ),
+    Check(
+        name="hybrid-scripts",
+        why="Prolog and Epilog of a native job run while pods are on the node.",
+        fix="Nothing has to be done if they touch only what is of their job.",
+        judge=hybrid.scripts,
+        needs=_ALL,
+    ),
+    Check(
+        name="hybrid-devices",
+        why="A device plugin does not know which devices Slurm has given to native jobs.",
+        fix="Use a DRA driver and the hook device-claims, or hybrid_devices: whole-node; or give the devices to nodes "
+        "without native jobs.",
+        judge=hybrid.devices,
+        needs=_BOTH,
+    ),
+    Check(
+        name="mcs-labels",
+        why="Jobs of different MCS labels share no node only where Slurm selects nodes by label.",
+        fix="MCSPlugin=mcs/label and MCSParameters=enforced,select in slurm.conf.",
+        judge=hybrid.labels,
+        needs=_CONF,
     ),
     Check(
         name="gres-types",
@@ -141,7 +190,8 @@ CHECKS: tuple[Check, ...] = (
     Check(
         name="unmixed-partitions",
         why="A placeholder may start on any node of its partition; one without a kubelet cannot run the pod.",
-        fix="Give the external nodes partitions of their own. Until then the other nodes are excluded from each job.",
+        fix="Give the nodes with a kubelet partitions of their own. Until then the other nodes are excluded from each "
+        "job.",
         judge=slurmctld.unmixed_partitions,
         needs=_SLURM,
     ),
@@ -161,7 +211,8 @@ CHECKS: tuple[Check, ...] = (
     ),
     Check(
         name="no-suspension",
-        why="A suspended placeholder does not stop its pods, and its external nodes then take no more jobs.",
+        why="A suspended placeholder does not stop its pods. Its external nodes then take no more jobs; nodes with a "
+        "slurmd are given to other jobs beside these pods.",
         fix="Use PreemptMode=CANCEL or REQUEUE: scontrol show config shows it.",
         judge=slurmctld.no_suspension,
         needs=_CONF,

@@ -304,7 +304,7 @@ def _same_machine(one: SlurmNode | None, other: SlurmNode | None) -> bool:
 _MACHINE = tuple(
     field.name
     for field in dataclasses.fields(SlurmNode)
-    if field.name not in ("states", "reason", "used_cpus", "used_memory_mib", "used_gres")
+    if field.name not in ("states", "reason", "used_cpus", "used_memory_mib", "used_gres", "slurmd")
 )
 
 

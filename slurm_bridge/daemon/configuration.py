@@ -78,12 +78,26 @@ def changeable(settings: Settings, around: ChainServices) -> Config:
     )
     # These options follow from other settings, so that the administrator states them once.
     ignored = sorted({name for one in settings.hooks for name in _ignored(one.options)})
-    told = {"eligibility": {"scheduler_names": list(settings.scheduler_names), "ignored_resources": ignored}}
+    told = {
+        "eligibility": {
+            "scheduler_names": list(settings.scheduler_names),
+            "ignored_resources": ignored,
+            "devices": list(settings.gres),
+            "hybrid_devices": settings.hybrid_devices,
+        }
+    }
     chain = registry.build(wanted, dataclasses.replace(around, strict=settings.unhonoured == "wait"), told=told)
     translation = dataclasses.replace(
         translation, parts_of=chain.parts_of, devices_of=chain.devices_of, class_gres=chain.class_gres
     )
     return Config(rules=translation, chain=chain, ends=ends(settings))
+
+
+def claimed_gres(settings: Settings) -> frozenset[str]:
+    """The generic resources that pods get by ResourceClaim, as far as the options of the hook can be read."""
+    classes = (one.options.get("classes") for one in settings.hooks if one.name == "device-claims")
+    rows = (row for given in classes if isinstance(given, list | tuple) for row in given if isinstance(row, Mapping))
+    return frozenset(row["gres"] for row in rows if isinstance(row.get("gres"), str))
 
 
 def _ignored(options: Any) -> Iterator[str]:

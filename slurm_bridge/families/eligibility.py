@@ -20,8 +20,8 @@ from slurm_bridge.cluster.facts import NodeFacts
 from slurm_bridge.cluster.memo import VersionCache
 from slurm_bridge.cluster.rules import affinity, attachments, taints, volumes
 from slurm_bridge.cluster.rules.attachments import ClaimKey
-from slurm_bridge.hooks import needs
-from slurm_bridge.hooks.base import GO, Admit, Ask, Denied, Deny, Nodes, Session
+from slurm_bridge.hooks import emitter, needs
+from slurm_bridge.hooks.base import GO, Admit, Ask, Denied, Deny, Fields, Nodes, Session
 from slurm_bridge.hooks.needs import Need
 from slurm_bridge.model import names, selectors
 from slurm_bridge.model.node import Taint
@@ -49,6 +49,12 @@ class EligibilityOptions(pydantic.BaseModel, frozen=True, extra="forbid", use_at
     ignored_resources: tuple[str, ...] = ()
     """Extended resources that nodes are not compared by, as another scheduler manages them; left out, those that other
     hooks are configured to ignore."""
+    devices: tuple[str, ...] = ()
+    """Extended resources whose devices a device plugin chooses, and which Slurm counts; left out, those of the table
+    `gres` of the daemon."""
+    hybrid_devices: Literal["refuse", "whole-node", "count"] = "refuse"
+    """What happens to pods that ask for `devices`, where native jobs of Slurm share the node; left out, the
+    `hybrid_devices` of the daemon."""
     volumes: bool = True
     """Whether claims, volumes and classes are read; with `false`, pods with claims wait."""
 
@@ -94,6 +100,7 @@ class Eligibility:
     """Admits pods that are ours, filters nodes, and looks once more when Slurm has chosen some."""
 
     Options: ClassVar = EligibilityOptions
+    expresses_last: ClassVar = True
 
     def __init__(self, options: EligibilityOptions) -> None:
         self._options = options
@@ -120,6 +127,21 @@ class Eligibility:
             assert isinstance(other.nodes, Reasons)
             by_all = by_all.also(other.nodes)
         return Denied(nodes=by_all)
+
+    def express(self, session: Session, ask: Ask) -> Fields:
+        """Whole nodes for devices that a native job on the same node could hold, too."""
+        if self._options.hybrid_devices != "whole-node" or ask.request.exclusive:
+            return Fields()
+        alike = [shape.pods for shape in ask.shapes] or [ask.workload.pods]
+        asking = [pods for pods in alike if self._devices(resources.requests_of(pods[0]))]
+        seen = session.snapshot
+        within = emitter.members(seen, ask.request.partition or "") if asking else frozenset[str]()
+        shared = frozenset(
+            seen.by_slurm[name] for name in within & seen.by_slurm.keys() if seen.slurm_nodes[name].native
+        )
+        if shared and any(self._of(session, pods).left(shared) for pods in asking):
+            return Fields(exclusive=True, source="hybrid_devices: whole-node")
+        return Fields()
 
     def verify(self, session: Session, workload: Workload, nodes: Mapping[str, str]) -> Admit | Deny:
         """Between submission and start a node can be cordoned, tainted or deleted."""
@@ -201,9 +223,17 @@ class Eligibility:
         ruling.deny_by(tainted, lambda found: _told(taints.untolerated(found, tolerations)))
         for volume in of.volumes:
             ruling.deny(~selection.reaching(seen, volume), "node(s) didn't match PersistentVolume's node affinity")
+        if self._options.hybrid_devices == "refuse":
+            native = seen.of_slurm("native", lambda node: int(node is not None and node.native)) > 0
+            for name in self._devices(of.requests):
+                ruling.deny(native & (seen.allocatable(name) > 0), _taken(name))
         compared = [name for name in of.requests if name not in self._options.ignored_resources]
         ruling.deny_all_of([(facts.shortage(name), self._short(seen, name, of)) for name in compared])
         return Denied(nodes=ruling.reasons(), moving=self._options.capacity == "free")
+
+    def _devices(self, requests: Mapping[str, Fraction]) -> Sequence[str]:
+        """The resources of a pod of which a device plugin chooses the devices."""
+        return [name for name in self._options.devices if requests.get(name, 0) > 0]
 
     def _short(self, seen: NodeColumns, resource: str, of: _Class) -> Mask:
         """The nodes that have too little of a resource: of all that they have, or only of what is free."""
@@ -230,6 +260,13 @@ class Eligibility:
 
 def _told(taint: Taint | None) -> str | None:
     return None if taint is None else f"node(s) had untolerated taint {{{taint.key}: {taint.value}}}"
+
+
+def _taken(resource: str) -> str:
+    return (
+        f"node(s) had {resource} that native Slurm jobs may hold, and a device plugin does not know which "
+        "(hybrid_devices: refuse)"
+    )
 
 
 def _held(pod: Pod) -> Wait | None:

@@ -13,8 +13,8 @@ from slurm_bridge.cluster.outside import Outside
 from slurm_bridge.hooks import base
 from slurm_bridge.model.verdict import Reject, Wait
 
-#: Fields of a request that are whole numbers; all others are texts.
-_WHOLE = frozenset({"priority", "nice", "time_limit_minutes"})
+#: Fields of a request that are no texts.
+_TYPES: Mapping[str, type] = {"priority": int, "nice": int, "time_limit_minutes": int, "exclusive": bool}
 
 
 def check(answer: object, allowed: tuple[type, ...]) -> None:
@@ -86,7 +86,7 @@ def _subsets(answer: base.Subsets) -> None:
 
 def _fields(answer: base.Fields) -> None:
     for name, value in answer.given().items():
-        _is(value, int if name in _WHOLE else str, f"Fields.{name}")
+        _is(value, _TYPES.get(name, str), f"Fields.{name}")
 
 
 def _deny(answer: base.Deny) -> None:

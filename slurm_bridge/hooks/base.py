@@ -264,6 +264,7 @@ class Fields:
     nice: int | None = None
     time_limit_minutes: int | None = None
     comment: str | None = None
+    exclusive: bool | None = None
     source: str = ""
 
     def given(self) -> dict[str, str | int]:

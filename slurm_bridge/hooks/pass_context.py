@@ -56,6 +56,11 @@ class Layers:
         self.own_log = logs("chain")
         self.logs = {hook.name: logs(hook.name) for hook in hooks}
         self.by_phase = {phase: tuple(hook for hook in hooks if phase in hook.phases) for phase in HookPhase}
+        # A hook whose fields depend on what the others have chosen, such as the partition, is asked after them.
+        expressing = self.by_phase[HookPhase.EXPRESS]
+        self.by_phase[HookPhase.EXPRESS] = tuple(
+            sorted(expressing, key=lambda hook: getattr(hook.hook, "expresses_last", False) is True)
+        )
         #: By identity: to hash a set of thousands takes longer than most of what is asked about it.
         self.left: VersionCache[tuple[int, Denied], tuple[Nodes, Nodes]] = VersionCache(MOST_SETS)
         self.said: VersionCache[Denied, str] = VersionCache()

@@ -15,3 +15,11 @@ class SlurmConf:
     scheduler_parameters: tuple[str, ...] = ()
     max_job_count: int | None = None
     max_job_id: int | None = None
+    proctrack_type: str = ""
+    task_plugins: tuple[str, ...] = ()
+    prolog: tuple[str, ...] = ()
+    epilog: tuple[str, ...] = ()
+    prolog_ctld: tuple[str, ...] = ()
+    epilog_ctld: tuple[str, ...] = ()
+    mcs_plugin: str = ""
+    mcs_parameters: tuple[str, ...] = ()

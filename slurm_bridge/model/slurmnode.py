@@ -11,6 +11,7 @@ from slurm_bridge.model.job import Gres
 class SlurmNode:
     """One node as Slurm knows it. `used` is what all jobs had of it when it was read.
 
+    `native`: jobs of Slurm itself run there, by a slurmd; `slurmd` is the version of the one that has registered.
     `topology` is what it was made with, such as `racks:rack4`; of nodes in configuration files Slurm does not tell it.
     """
 
@@ -28,6 +29,8 @@ class SlurmNode:
     used_gres: tuple[Gres, ...] = ()
     topology: str = ""
     comment: str = ""
+    native: bool = False
+    slurmd: str = ""
 
     @property
     def external(self) -> bool:

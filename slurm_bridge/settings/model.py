@@ -36,6 +36,11 @@ it while placeholders exist."""
     gres: Annotated[Mapping[str, Name], _Reloadable] = _GPUS
     """Extended resources of pods, and the generic resource (`name` or `name:type`) that stands for each in Slurm. \
 A configured table replaces the default as a whole."""
+    hybrid_devices: Annotated[Literal["refuse", "whole-node", "count"], _Reloadable] = "refuse"
+    """What happens to pods that request a resource of the table `gres`, on nodes with a kubelet and a slurmd. A \
+native job there may hold devices, a device plugin does not know which, and may give a pod the same ones. These nodes \
+are excluded (`refuse`); or the workload gets whole nodes, on which no other job runs (`whole-node`); or Slurm only \
+counts, as on external nodes (`count`; right only if native jobs use none of these devices)."""
     hooks: Annotated[tuple[groups.HookSettings, ...], _Reloadable] = (
         groups.HookSettings(name="policy"),
         groups.HookSettings(name="eligibility"),

@@ -220,14 +220,20 @@ def allocation_of_job(row: shapes.JobRow) -> JobAllocation | None:
     return JobAllocation(job_id=JobId(row.job_id), shares=shares) if shares else None
 
 
-def node(row: shapes.NodeRow) -> SlurmNode:
-    """One node."""
+def node(row: shapes.NodeRow, *, told: bool = True) -> SlurmNode:
+    """One node. What CoreSpecCount, CpuSpecList and MemSpecLimit keep for the system is no job's.
+
+    Where it is not told that nodes are external, a node is native whose slurmd has registered, or is still to register
+    with a slurmctld that has just started.
+    """
+    states = shapes.words(row.state)
+    native = "EXTERNAL" not in states and (told or bool(row.version) or "UNKNOWN" in states)
     features = row.features.split(",") if isinstance(row.features, str) else row.features
     return SlurmNode(
         name=row.name,
-        states=shapes.words(row.state),
-        cpus=row.cpus,
-        memory_mib=row.real_memory,
+        states=states,
+        cpus=row.effective_cpus or row.cpus,
+        memory_mib=row.real_memory - (row.specialized_memory or 0),
         gres=gres_text.read(row.gres or ""),
         features=tuple(feature for feature in features or () if feature),
         partitions=tuple(row.partitions or ()),
@@ -238,6 +244,8 @@ def node(row: shapes.NodeRow) -> SlurmNode:
         used_gres=gres_text.read(row.gres_used or ""),
         topology=row.topology or "",
         comment=row.comment or "",
+        native=native,
+        slurmd=row.version or "",
     )
 
 

@@ -1,6 +1,7 @@
 """`ports.Slurm` over slurmrestd: the list of verbs. How each of them can go wrong stands in the modules beside it."""
 
 import contextlib
+import functools
 import threading
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from types import TracebackType
@@ -206,7 +207,7 @@ class SlurmClient:
         if found is None:
             assert seen is not None
             return seen
-        made, more = self._known(rows.made(found.nodes, answers.node, "node"))
+        made, more = self._known(rows.made(found.nodes, self._reader(), "node"))
         unreadable = frozenset(one.name for one in (*odd, *more))
         return NodeListing(nodes=tuple(made), stamp=shapes.number(found.last_update) or 0, unreadable=unreadable)
 
@@ -322,9 +323,13 @@ class SlurmClient:
         return next((row for row in self._rows(job_id, shares=shares) if row.job_id == job_id), None)
 
     def _read_nodes(self) -> tuple[SlurmNode, ...]:
-        found = self._made(self._read(calls.NODES, shapes.Nodes).nodes, answers.node, "node")
+        found = self._made(self._read(calls.NODES, shapes.Nodes).nodes, self._reader(), "node")
         self._threads = {node.name: node.threads_per_core for node in found}
         return found
+
+    def _reader(self) -> Callable[[shapes.NodeRow], SlurmNode]:
+        """How a node is read in the version that was agreed on."""
+        return functools.partial(answers.node, told=self._dialogue.wire().external)
 
     def _read_partitions(self) -> tuple[Partition, ...]:
         found = self._read(calls.PARTITIONS, shapes.Partitions).partitions

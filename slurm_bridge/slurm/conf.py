@@ -19,6 +19,14 @@ class ConfRow(shapes.WireShape, frozen=True, gc=False, rename="pascal"):
     scheduler_parameters: list[str] | None = None
     max_job_count: shapes.MaybeNumber = None
     max_job_id: shapes.MaybeNumber = None
+    proctrack_type: str | None = None
+    task_plugin: list[str] | None = None
+    prolog: list[str] | None = None
+    epilog: list[str] | None = None
+    prolog_slurmctld: list[str] | None = None
+    epilog_slurmctld: list[str] | None = None
+    mcs_plugin: str | None = msgspec.field(default=None, name="MCSPlugin")
+    mcs_parameters: list[str] | None = msgspec.field(default=None, name="MCSParameters")
 
 
 class Conf(shapes.Envelope, frozen=True, gc=False, kw_only=True):
@@ -38,4 +46,12 @@ def read(row: ConfRow) -> SlurmConf:
         scheduler_parameters=tuple(row.scheduler_parameters or ()),
         max_job_count=shapes.number(row.max_job_count),
         max_job_id=shapes.number(row.max_job_id),
+        proctrack_type=row.proctrack_type or "",
+        task_plugins=tuple(row.task_plugin or ()),
+        prolog=tuple(row.prolog or ()),
+        epilog=tuple(row.epilog or ()),
+        prolog_ctld=tuple(row.prolog_slurmctld or ()),
+        epilog_ctld=tuple(row.epilog_slurmctld or ()),
+        mcs_plugin=row.mcs_plugin or "",
+        mcs_parameters=tuple(row.mcs_parameters or ()),
     )

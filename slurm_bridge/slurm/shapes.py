@@ -221,7 +221,9 @@ class NodeRow(WireShape, frozen=True, gc=False):
     name: str
     state: list[str] | str | None = None
     cpus: int = 0
+    effective_cpus: int | None = None
     real_memory: int = 0
+    specialized_memory: int | None = None
     gres: str | None = None
     features: list[str] | str | None = None
     partitions: list[str] | None = None
@@ -232,6 +234,7 @@ class NodeRow(WireShape, frozen=True, gc=False):
     gres_used: str | None = None
     topology: str | None = None
     comment: str | None = None
+    version: str | None = None
 
 
 class Nodes(Envelope, frozen=True, gc=False, kw_only=True):

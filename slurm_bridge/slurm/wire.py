@@ -10,12 +10,13 @@ class Wire:
     """One API version. The rest of the adapter asks for what it can do, and never compares version numbers.
 
     `resources`: `resources/{id}` is served; elsewhere an allocation is read from the full job, which is larger.
-    `conf`: slurm.conf is told.
+    `conf`: slurm.conf is told. `external`: of a node, whether it is external.
     """
 
     name: str
     resources: bool = True
     conf: bool = True
+    external: bool = True
 
     @property
     def prefix(self) -> str:
@@ -33,7 +34,7 @@ WIRES: Final[Mapping[str, Wire]] = {
         # Slurm 25.11: adds SLUIDs, `resources/{id}`, and the word EXTERNAL among the states of a node.
         Wire(name="v0.0.44", conf=False),
         # Slurm 25.05, the first with external jobs.
-        Wire(name="v0.0.43", resources=False, conf=False),
+        Wire(name="v0.0.43", resources=False, conf=False, external=False),
     )
 }
 

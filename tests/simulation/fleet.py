@@ -12,6 +12,8 @@ class Fleet:
 
     `indexed`: Slurm says which GPUs a job has, and DRA drivers publish them.
 
+    `native`: Slurm's names of those with a slurmd; the others are external.
+
     `apart`: each of the two partitions of Slurm has half of them, else both have all.
     """
 
@@ -21,13 +23,22 @@ class Fleet:
     gpus: Mapping[str, int] = dataclasses.field(default_factory=dict)
     gpu_type: str = ""
     indexed: bool = False
+    native: frozenset[str] = frozenset()
     apart: bool = False
 
     def machine(self, name: str) -> state.Node:
         """One of them, by Slurm's name."""
         count = self.gpus.get(name, 0)
         gres = (state.Gres(name="gpu", type=self.gpu_type, count=count),) if count else ()
-        return state.Node(name=name, cpus=self.cpus, memory_mib=self.memory_mib, gres=gres, indexed=self.indexed)
+        external = name not in self.native
+        return state.Node(
+            name=name,
+            cpus=self.cpus,
+            memory_mib=self.memory_mib,
+            gres=gres,
+            indexed=self.indexed,
+            external=external,
+        )
 
     def partitions(self) -> tuple[state.Partition, ...]:
         """Those of Slurm; the first is its default."""
@@ -53,7 +64,16 @@ APART = Fleet(nodes={f"n{number}": f"n{number}" for number in range(1, 16)} | {"
 
 #: Hybrid nodes: a slurmd and a kubelet on each, and GPUs of which both know the index.
 HYBRID = Fleet(
-    nodes={"n1": "n1", "n2": "n2", "n3": "n3", "n4": "s4"}, cpus=8, gpus={"n1": 4, "n2": 4, "s4": 2}, indexed=True
+    nodes={"n1": "n1", "n2": "n2", "n3": "n3", "n4": "s4"},
+    cpus=8,
+    gpus={"n1": 4, "n2": 4, "s4": 2},
+    indexed=True,
+    native=frozenset({"n1", "n2", "n3", "s4"}),
+)
+
+#: GPUs of which a device plugin chooses: on the first node native jobs may have some, on the others are only pods.
+PLUGGED = Fleet(
+    nodes={"n1": "n1", "n2": "n2", "n3": "n3", "n4": "s4"}, gpus={"n1": 4, "n2": 4}, native=frozenset({"n1"})
 )
 
 

@@ -8,6 +8,10 @@ from slurm_bridge.sim.slurm.shapes import Json, number
 from slurm_bridge.sim.slurm.world import World
 
 _NEWEST = "v0.0.45"
+#: The first that tells that nodes are external.
+_TOLD = "v0.0.44"
+#: Of every slurmd that has registered.
+_SLURMD = "26.05.5"
 
 
 def node(world: World, record: state.Node, version: str) -> Json:
@@ -34,6 +38,7 @@ def node(world: World, record: state.Node, version: str) -> Json:
         "partitions": [partition.name for partition in world.partitions.values() if record.name in partition.nodes],
         "comment": record.comment,
         "topology": record.topology,
+        "version": "" if record.external else _SLURMD,
         "reason": record.reason,
         "reason_set_by_user": record.reason_by,
         "reason_changed_at": number(record.reason_at),
@@ -131,7 +136,7 @@ def _node_words(world: World, record: state.Node, version: str) -> Iterator[str]
         yield "IDLE"
     else:
         yield "MIXED" if free.cpus else "ALLOCATED"
-    if record.external and version > "v0.0.43":
+    if record.external and version >= _TOLD:
         yield "EXTERNAL"
     if record.dynamic:
         yield "DYNAMIC_NORM"

@@ -30,12 +30,13 @@ def _look(world: World, ask: state.RequestedJob, partition: state.Partition, *, 
         return Outlook.TOO_LARGE
 
     def suits(node: state.Node) -> bool:
-        return node.external == external
+        # No script runs without a slurmd; an external job needs none, and may be where one is.
+        return external or not node.external
 
     closed = world.closed_nodes(ask.reservation)
 
     def open_(node: state.Node) -> bool:
-        return node.external == external and node.usable and node.name not in closed
+        return suits(node) and node.usable and node.name not in closed
 
     if not _fits(world, ask, partition, suits):
         return Outlook.NEVER

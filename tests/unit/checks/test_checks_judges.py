@@ -1,8 +1,10 @@
 """What each judge says of facts that are, one by one, not as they should be."""
 
 import dataclasses
+from collections.abc import Mapping
 from typing import Any
 
+import msgspec
 import pytest
 
 from slurm_bridge.checks import findings, table
@@ -58,6 +60,10 @@ WANTED = Expectations(
     gres={"x.io/gpu": "gpu"},
     unstarted_window=4000,
 )
+
+
+#: No device plugin has a device.
+NO_GPU = {"x.io/gpu": "0"}
 
 
 def node(name: str, *, label: str = "", taint: str = "", **allocatable: str) -> Node:
@@ -138,8 +144,109 @@ def test_where_all_is_well_every_check_says_so() -> None:
     assert findings.status(found) == 0
 
 
+#: Native jobs and pods share it: Slurm leaves a CPU and 100 MiB to others, and the kubelet reserves as much.
+SHARED = machine("a", states=frozenset({"IDLE"}), native=True, slurmd="26.05.5", cpus=7, memory_mib=900)
+CONFINED = dataclasses.replace(CONF, task_plugins=("task/cgroup", "task/affinity"), proctrack_type="proctrack/cgroup")
+
+
+def hybrid_kubelet(capacity: Mapping[str, str] | None = None, **allocatable: str) -> Node:
+    """The kubelet of that node."""
+    made = node("a", **{"cpu": "7", "memory": "900Mi", **allocatable})
+    whole = {"cpu": "8", "memory": "1000Mi", **(capacity or {})}
+    return msgspec.structs.replace(made, status=msgspec.structs.replace(made.status, capacity=dict(whole)))
+
+
+def shared(**changes: Any) -> CheckFacts:
+    """The only node is such a one."""
+    usual = {"slurm_nodes": (SHARED,), "nodes": (hybrid_kubelet(),), "conf": CONFINED}
+    return but(**{**usual, "partitions": (partition("p", "a"),), **changes})
+
+
+def of_machine(**changes: Any) -> tuple[SlurmNode, ...]:
+    """That node, and Slurm says something else of it."""
+    return (dataclasses.replace(SHARED, **changes),)
+
+
 #: (check, facts, level, part of the message)
 CASES = [
+    ("node-modes", shared(), Level.OK, "0 external nodes; native jobs share a with pods"),
+    ("unmixed-partitions", shared(), Level.OK, "1 partition in which a kubelet runs every node"),
+    ("no-grace-time", shared(partitions=(partition("p", "a", preempt_grace_seconds=5),)), Level.FAILURE, "p (5 s)"),
+    (
+        "stray-slurmd",
+        but(slurm_nodes=(machine("a", slurmd="26.05.5"), machine("b"))),
+        Level.WARNING,
+        "external nodes with a slurmd, which gets no jobs: a",
+    ),
+    ("stray-slurmd", shared(), Level.OK, "no external node has a slurmd"),
+    ("same-resources", shared(), Level.OK, "no more than"),
+    (
+        "same-resources",
+        shared(nodes=(hybrid_kubelet(cpu="6"),)),
+        Level.WARNING,
+        "more cpus than Kubernetes can give on a (a: 7 against 6)",
+    ),
+    ("same-resources", shared(nodes=(hybrid_kubelet(**NO_GPU),)), Level.OK, "no more than"),
+    ("hybrid-reserved", shared(), Level.OK, "something is reserved on a"),
+    ("hybrid-reserved", GOOD, Level.OK, "no node has a kubelet and a slurmd"),
+    (
+        "hybrid-reserved",
+        shared(nodes=(hybrid_kubelet(capacity={"memory": "900Mi"}),)),
+        Level.WARNING,
+        "Slurm counts all memory (MiB) of a: none",
+    ),
+    (
+        "hybrid-reserved",
+        shared(nodes=(hybrid_kubelet(cpu="8"),)),
+        Level.INFO,
+        "on a Slurm counts fewer cpus than pods can get",
+    ),
+    ("hybrid-confined", shared(), Level.INFO, "a are confined as cgroup.conf says"),
+    ("hybrid-confined", shared(conf=None), Level.INFO, "not visible"),
+    (
+        "hybrid-confined",
+        shared(conf=CONF),
+        Level.WARNING,
+        "a are not confined to what Slurm gave them: TaskPlugin is not set, ProctrackType is not set",
+    ),
+    (
+        "hybrid-confined",
+        shared(conf=dataclasses.replace(CONFINED, proctrack_type="proctrack/linuxproc")),
+        Level.WARNING,
+        "TaskPlugin is task/cgroup,task/affinity, ProctrackType is proctrack/linuxproc",
+    ),
+    (
+        "hybrid-scripts",
+        shared(conf=dataclasses.replace(CONFINED, prolog=("/p",), epilog=("/e",))),
+        Level.INFO,
+        "Prolog and Epilog of native jobs run on a beside pods",
+    ),
+    ("hybrid-scripts", configured(prolog=("/p",)), Level.OK, "no Prolog or Epilog runs beside pods"),
+    ("hybrid-scripts", configured(epilog_ctld=("/p",)), Level.INFO, "EpilogSlurmctld run for placeholders, too"),
+    ("hybrid-scripts", but(conf=None), Level.INFO, "not visible"),
+    (
+        "hybrid-devices",
+        shared(),
+        Level.WARNING,
+        "x.io/gpu of a: pods that request it get no node, no other has it (hybrid_devices: refuse)",
+    ),
+    (
+        "hybrid-devices",
+        shared(slurm_nodes=(SHARED, machine("b")), nodes=(hybrid_kubelet(), node("b"))),
+        Level.INFO,
+        "pods that request it go to other nodes",
+    ),
+    ("hybrid-devices", shared(nodes=(hybrid_kubelet(**NO_GPU),)), Level.OK, "no device plugin"),
+    ("hybrid-devices", shared(slurm_nodes=of_machine(gres=())), Level.OK, "no device plugin"),
+    ("mcs-labels", configured(mcs_plugin="mcs/label"), Level.INFO, "MCSParameters does not have select"),
+    (
+        "mcs-labels",
+        configured(mcs_plugin="mcs/label", mcs_parameters=("enforced", "select")),
+        Level.OK,
+        "nodes are selected by mcs/label",
+    ),
+    ("mcs-labels", but(conf=None), Level.INFO, "not visible"),
+    ("placeholder-accepted", refused(Refusal.INVALID, 2099), Level.FAILURE, "defaults.mcs_label: "),
     ("slurm-answers", but(unread={"slurm_nodes": "no route"}), Level.FAILURE, "no route"),
     ("slurm-answers", but(unread={"partitions": "no token"}), Level.FAILURE, "no token"),
     ("kubernetes-answers", but(unread={"nodes": "forbidden"}), Level.FAILURE, "forbidden"),
@@ -173,7 +280,7 @@ CASES = [
     ("clocks", seen(submit_time=1030), Level.OK, "within 30 s"),
     ("clocks", probed(view=None), Level.INFO, "not tested"),
     (
-        "external-nodes",
+        "node-modes",
         but(slurm_nodes=(machine("a", states=frozenset({"IDLE"})),)),
         Level.WARNING,
         "older than v0.0.44",
@@ -318,8 +425,38 @@ def test_no_default_partition_and_no_job_ids_are_choices() -> None:
 def test_devices_of_drivers_are_not_compared_with_what_kubelets_have() -> None:
     """They are in ResourceSlices."""
     wanted = dataclasses.replace(WANTED, device_gres={"gpu.x.io": "GPU:a100"})
-    facts = but(slurm_nodes=(machine("a", gres=(Gres(name="gpu", count=3),)),))
-    assert [finding.level for finding in of("same-resources", facts, wanted)] == [Level.OK]
+    assert [finding.level for finding in of("same-resources", but(nodes=(node("a", **NO_GPU),)), wanted)] == [Level.OK]
+
+
+def test_devices_that_pods_claim_are_not_compared_with_what_kubelets_have() -> None:
+    """The hook device-claims asks Slurm for them, and no kubelet of such a node has them as a resource."""
+    wanted = dataclasses.replace(WANTED, claimed_gres=frozenset({"GPU:a100"}))
+    facts = but(nodes=(node("a", **NO_GPU), node("b", **{"x.io/gpu": "1"})))
+    (finding,) = of("same-resources", facts, wanted)
+    assert finding.message == "Slurm has more gpu than Kubernetes can give on b (b: 2 against 1)"
+
+
+@pytest.mark.parametrize(
+    ("chosen", "level", "words"),
+    [("whole-node", Level.INFO, "take whole nodes"), ("count", Level.WARNING, "may get devices that native jobs hold")],
+)
+def test_what_happens_to_devices_on_shared_nodes_is_a_choice(chosen: str, level: Level, words: str) -> None:
+    """The check says what follows from it."""
+    (finding,) = of("hybrid-devices", shared(), dataclasses.replace(WANTED, hybrid_devices=chosen))
+    assert (finding.level, words in finding.message) == (level, True)
+
+
+def test_a_label_without_a_plugin_has_no_effect() -> None:
+    """Slurm takes it, and keeps nobody apart."""
+    (finding,) = of("mcs-labels", GOOD, dataclasses.replace(WANTED, mcs_label="kubernetes"))
+    assert finding.message == "defaults.mcs_label is kubernetes, which has no effect: MCSPlugin is not set"
+
+
+def test_nodes_that_only_slurm_has_are_no_shared_ones() -> None:
+    """Native jobs alone are there; nothing is said of them."""
+    facts = but(slurm_nodes=(*GOOD.slurm_nodes, dataclasses.replace(SHARED, name="batch1")))
+    assert facts.hybrid == ()
+    assert [of(check, facts)[0].level for check in ("hybrid-reserved", "hybrid-confined")] == [Level.OK] * 2
 
 
 def test_a_site_may_do_without_components() -> None:

@@ -210,6 +210,14 @@ def test_a_hook_that_cannot_work_is_refused_with_its_name(hooks: list[Mapping[st
         configuration.changeable(settings(hooks=hooks), around())
 
 
+def test_the_check_knows_what_pods_get_by_resource_claim() -> None:
+    """From the table of the hook; what a stranger wrote there is no reason to fail."""
+    rows = [{"device_class": "x.io", "gres": "gpu:a100"}, {"gres": 7}, "gpu"]
+    hooks = [{"name": "device-claims", "options": {"classes": rows}}, {"name": "kai", "options": {"classes": rows}}]
+    assert configuration.claimed_gres(settings(hooks=hooks)) == {"gpu:a100"}
+    assert configuration.claimed_gres(settings(hooks=[{"name": "device-claims", "options": {"classes": 7}}])) == set()
+
+
 def test_a_request_is_fitted_to_what_slurm_has_and_what_was_derived_of_it_is_kept() -> None:
     """As long as nodes and partitions are the same objects, nothing is worked out again."""
     fit = configuration.settle()

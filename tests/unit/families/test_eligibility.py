@@ -10,7 +10,7 @@ from slurm_bridge.cluster import cluster_cache
 from slurm_bridge.cluster.snapshot import ClusterSnapshot
 from slurm_bridge.families.eligibility import Eligibility, EligibilityOptions
 from slurm_bridge.hooks import calls
-from slurm_bridge.hooks.base import Ask, Deny
+from slurm_bridge.hooks.base import Ask, Deny, Fields
 from slurm_bridge.hooks.chain import Chain, Plan
 from slurm_bridge.hooks.needs import Need
 from slurm_bridge.model.meta import Object, ObjectMeta
@@ -25,6 +25,7 @@ from tests.unit.hooks.builders import (
     Around,
     cluster,
     gang,
+    hook,
     node,
     owned_by,
     partition,
@@ -322,6 +323,98 @@ class TestVerify:
     def test_a_pod_without_a_node_is_no_matter(self, around: Around) -> None:
         """Whoever places decides on those."""
         assert chained(around).verify(workload(), {}, ONE) is None
+
+
+GPU = "example.com/gpu"
+GPUS = {GPU: "4"}
+
+#: A node that native jobs share, an external one, and one without devices that native jobs share, too.
+MIXED = cluster(
+    [node("shared", allocatable=GPUS), node("pods", allocatable=GPUS), node("bare")], native=("shared", "bare")
+)
+SHARED = cluster([node("shared", allocatable=GPUS)], native=("shared",))
+PODS = cluster([node("pods", allocatable=GPUS)])
+
+
+def with_gpu(name: str = "p") -> Pod:
+    """A pod whose device a plugin chooses."""
+    return pod(name, requests={"cpu": "1", GPU: "1"})
+
+
+class TestDevicesBesideNativeJobs:
+    def test_a_pod_that_asks_a_device_plugin_keeps_away(self, around: Around) -> None:
+        """Slurm has given some of these devices to native jobs, and the plugin does not know which."""
+        found = plan(around, with_gpu(), MIXED, devices=(GPU,))
+        assert excluded(found) == ("bare", "shared")
+
+    def test_it_is_told_why(self, around: Around) -> None:
+        """The resource and the setting."""
+        found = plan(around, with_gpu(), SHARED, devices=(GPU,))
+        assert isinstance(found, Wait)
+        assert found.message == (
+            "0/1 nodes are available: 1 node(s) had example.com/gpu that native Slurm jobs may hold, and a device "
+            "plugin does not know which (hybrid_devices: refuse)."
+        )
+
+    def test_other_pods_share_the_node(self, around: Around) -> None:
+        """As do those that ask for a resource which Slurm does not count."""
+        assert excluded(plan(around, pod(), MIXED, devices=(GPU,))) == ()
+        assert excluded(plan(around, with_gpu(), MIXED, devices=())) == ("bare",)
+
+    def test_a_node_that_became_shared_is_given_back(self, around: Around) -> None:
+        """Slurm had allocated it before that was known."""
+        found = chained(around, devices=(GPU,)).verify(workload(with_gpu()), {"uid-p": "shared"}, SHARED)
+        assert isinstance(found, Deny)
+        assert found.nodes == {"shared"}
+
+    @pytest.mark.parametrize(
+        ("asking", "seen", "whole"),
+        [
+            (with_gpu(), SHARED, True),
+            (with_gpu(), MIXED, True),
+            (with_gpu(), PODS, False),
+            (pod(), SHARED, False),
+        ],
+    )
+    def test_it_may_have_the_node_for_itself(
+        self, asking: Pod, seen: ClusterSnapshot, *, whole: bool, around: Around
+    ) -> None:
+        """Where native jobs share one of the nodes that it may get."""
+        found = plan(around, asking, seen, devices=(GPU,), hybrid_devices="whole-node")
+        assert isinstance(found, Plan)
+        assert found.request.exclusive is whole
+        assert "shared" not in found.request.excluded_nodes
+        said = [value.source for value in found.values if value.field == "exclusive"]
+        assert said == (["hybrid_devices: whole-node"] if whole else [])
+
+    def test_only_nodes_of_its_partition_count(self, around: Around) -> None:
+        """A node that it never gets does not make it take whole ones."""
+        nodes = [node("shared", allocatable=GPUS), node("pods", allocatable=GPUS)]
+        apart = (partition("debug", "pods", default=True), partition("hybrid", "shared"))
+        seen = cluster(nodes, *apart, native=("shared",))
+        options = {"devices": (GPU,), "hybrid_devices": "whole-node"}
+        for chosen, whole in (("debug", False), ("hybrid", True)):
+            asked = translated(partition=chosen)
+            found = chained(around, **options).plan(workload(with_gpu()), asked, seen, now=0.0)
+            assert isinstance(found, Plan)
+            assert found.request.exclusive is whole
+
+    def test_a_partition_that_another_hook_chooses_counts(self, around: Around) -> None:
+        """Be that hook the next one in the chain."""
+        made = Eligibility(EligibilityOptions(devices=(GPU,), hybrid_devices="whole-node", volumes=False))
+        first = calls.Hook(name="eligibility", hook=made, budget_seconds=60)
+        chain = Chain([first, hook(express=Fields(partition="hybrid"))], around.make())
+        apart = (partition("debug", "pods", default=True), partition("hybrid", "shared"))
+        nodes = [node("shared", allocatable=GPUS), node("pods", allocatable=GPUS)]
+        found = chain.plan(workload(with_gpu()), translated(), cluster(nodes, *apart, native=("shared",)), now=0.0)
+        assert isinstance(found, Plan)
+        assert found.request.exclusive
+
+    def test_a_site_may_know_that_native_jobs_use_none(self, around: Around) -> None:
+        """Then Slurm counts, as on external nodes."""
+        found = plan(around, with_gpu(), SHARED, devices=(GPU,), hybrid_devices="count")
+        assert isinstance(found, Plan)
+        assert not found.request.exclusive
 
 
 def using(claim: str) -> tuple[dict[str, object], ...]:

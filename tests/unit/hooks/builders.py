@@ -1,7 +1,7 @@
 """A small cluster on both sides, pods, and hooks that say what a test wrote down."""
 
 import random
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from typing import Any
 
 import msgspec
@@ -135,14 +135,20 @@ def translated(
     return Translated(request=request(**fields), values=values, hints=hints or {}, shapes=shapes)
 
 
-def cluster(nodes: Iterable[Node], *partitions: Partition, slurm: Iterable[str] | None = None) -> ClusterSnapshot:
-    """A snapshot of nodes that Slurm knows too, all in partition debug unless partitions are given."""
+def cluster(
+    nodes: Iterable[Node], *partitions: Partition, slurm: Iterable[str] | None = None, native: Collection[str] = ()
+) -> ClusterSnapshot:
+    """A snapshot of nodes that Slurm knows too, all in partition debug unless partitions are given.
+
+    Jobs of Slurm itself run on those that are `native`; the others are external.
+    """
     known = tuple(nodes)
     names = tuple(one.slurm_name for one in known) if slurm is None else tuple(slurm)
     made = cluster_cache.ClusterCache(resources.requests_of)
     for one in known:
         made.on_node(None, one)
-    made.set_slurm(map(slurm_node, names), partitions or (partition("debug", *names, default=True),))
+    machines = [slurm_node(one, states="IDLE", native=True) if one in native else slurm_node(one) for one in names]
+    made.set_slurm(machines, partitions or (partition("debug", *names, default=True),))
     return made.snapshot()
 
 

@@ -52,7 +52,8 @@ def test_what_a_running_daemon_takes_over_is_marked() -> None:
     """The rest needs a restart."""
     tops = {key.name.partition(".")[0].removesuffix("[]") for key in KEYS if key.reloadable}
     managed = {"managed_namespaces", "managed_namespace_selector"}
-    assert tops == {"hooks", "unhonoured", "attempts", "defaults", "gres", "status", "ends", *managed}
+    tables = {"gres", "hybrid_devices"}
+    assert tops == {"hooks", "unhonoured", "attempts", "defaults", "status", "ends", *tables, *managed}
 
 
 def test_the_effective_configuration_leads_to_itself(tmp_path: pathlib.Path) -> None:

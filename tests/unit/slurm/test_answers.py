@@ -3,11 +3,13 @@
 import dataclasses
 import json
 
+import msgspec
 import pytest
 
 from slurm_bridge import errors
 from slurm_bridge.model.job import Cores, Gres, Memory, MemoryPer, NodeShare, Phase
 from slurm_bridge.slurm import answers, gres_text, replies, shapes
+from slurm_bridge.slurm.wire import WIRES
 from tests.unit.slurm.samples import RECORDED, VERSIONS, answer, problem, recorded
 
 WITH_RESOURCES = ("v0.0.44", "v0.0.45")
@@ -185,12 +187,58 @@ def test_unknown_words_do_not_crash(state):
 @pytest.mark.parametrize("version", VERSIONS)
 def test_nodes(version):
     """Sizes, GPUs, features, threads; that a node is external is told from v0.0.44."""
-    found = {each.name: answers.node(each) for each in replies.read(recorded(version, "nodes"), shapes.Nodes)[0].nodes}
+    rows = replies.read(recorded(version, "nodes"), shapes.Nodes)[0].nodes
+    found = {each.name: answers.node(each, told=WIRES[version].external) for each in rows}
     assert found["ext013"].gres == (Gres(name="gpu", type="v100", count=8),)
     assert (found["ext017"].threads_per_core, found["ext017"].cpus) == (2, 64)
     assert found["ext001"].features[0] == "plain"
     assert "debug" in found["ext001"].partitions
     assert found["ext001"].external == (version in WITH_RESOURCES)
+    assert not found["ext001"].native
+
+
+#: What Slurm 26.05 said of a node with a slurmd, CoreSpecCount=1 and MemSpecLimit=1024.
+SHARED = {
+    "name": "real1",
+    "state": ["IDLE"],
+    "cpus": 4,
+    "effective_cpus": 3,
+    "real_memory": 4096,
+    "specialized_memory": 1024,
+    "version": "26.05.5",
+}
+
+
+def node_row(*, told=True, **changes):
+    """That node with other words; None leaves a field out."""
+    row = {key: value for key, value in {**SHARED, **changes}.items() if value is not None}
+    return answers.node(msgspec.json.decode(json.dumps(row), type=shapes.NodeRow), told=told)
+
+
+def test_what_is_kept_for_the_system_is_no_jobs():
+    """Slurm refuses a job that asks for it."""
+    found = node_row()
+    assert (found.cpus, found.memory_mib) == (3, 3072)
+    plain = node_row(effective_cpus=None, specialized_memory=None)
+    assert (plain.cpus, plain.memory_mib) == (4, 4096)
+
+
+@pytest.mark.parametrize(
+    ("native", "changes"),
+    [
+        (True, {}),
+        # slurmctld has started anew, and no slurmd has registered yet.
+        (True, {"version": "", "state": ["UNKNOWN"]}),
+        (False, {"state": ["IDLE", "EXTERNAL"]}),
+        (False, {"state": ["IDLE", "EXTERNAL"], "version": ""}),
+        (True, {"told": False}),
+        (True, {"told": False, "version": "", "state": ["UNKNOWN"]}),
+        (False, {"told": False, "version": ""}),
+    ],
+)
+def test_native_jobs_run_where_a_node_is_not_external(native, changes):
+    """A version that does not tell it shows whether a slurmd has registered."""
+    assert node_row(**changes).native is native
 
 
 @pytest.mark.parametrize("version", VERSIONS)
