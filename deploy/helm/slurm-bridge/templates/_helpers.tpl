@@ -9,13 +9,17 @@
 {{- printf "%s:%s" .Values.image.repository (.Values.image.tag | default .Chart.AppVersion) | quote }}
 {{- end }}
 
-{{/* The daemon's configuration, with what follows from the release where it is left out. */}}
+{{/* The daemon's configuration, with what follows from the release where it is left out. The APIs of config.web are enabled in
+the daemon's environment, because the webhook and the agents read this configuration, too. */}}
 {{- define "slurm-bridge.config" -}}
 {{- $name := include "slurm-bridge.fullname" . }}
 {{- $lease := dict "namespace" .Release.Namespace "name" $name }}
 {{- $accounts := list (printf "system:serviceaccount:%s:%s" .Release.Namespace $name) }}
-{{- $release := dict "leader_election" $lease "admission" (dict "accounts" $accounts) }}
-{{- mergeOverwrite $release (deepCopy .Values.config) | toYaml }}
+{{- $config := mergeOverwrite (dict "leader_election" $lease "admission" (dict "accounts" $accounts)) (deepCopy .Values.config) }}
+{{- range $api := list "submission" "administration" }}
+{{- with dig "web" $api dict $config }}{{ $_ := unset . "enabled" }}{{ end }}
+{{- end }}
+{{- toYaml $config }}
 {{- end }}
 
 {{/* The names of the hooks in the configuration, as JSON. */}}
@@ -30,10 +34,10 @@
 {{- range $at, $one := .Values.config.scheduler_names }}{{ if $at }}, {{ end }}{{ quote $one }}{{ end }}
 {{- end }}
 
-{{/* Which API of the daemon is served, so that it has a Service and a certificate, and may review tokens; or nothing. */}}
+{{/* Which APIs of the daemon are served, so that it has a Service and a certificate, and may review tokens. */}}
 {{- define "slurm-bridge.served" -}}
-{{- if dig "web" "submission" "enabled" false .Values.config }}submission
-{{- else if dig "web" "administration" "enabled" false .Values.config }}administration
+{{- range $api := list "submission" "administration" }}
+{{- if dig "web" $api "enabled" false $.Values.config }}{{ upper $api }} {{ end }}
 {{- end }}
 {{- end }}
 

@@ -1,0 +1,183 @@
+"""The Helm chart renders what the kustomize files do, the API server takes it, and a release comes, changes and goes."""
+
+import base64
+import os
+import pathlib
+import tempfile
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+import pytest
+import yaml
+
+from hack import chart_templates
+from localcluster.config import Config
+from slurm_bridge.hooks import needs, registry
+from slurm_bridge.hooks.services import ChainServices
+from slurm_bridge.runtime.clock import VirtualClock
+from tests import wait
+from tests.e2e import support_chart, support_servers
+from tests.e2e.support_chart import CHART, KUBECTL, Helm
+from tests.e2e.support_servers import Json
+
+pytestmark = pytest.mark.real
+
+#: With which the chart says what deploy/ says.
+SAME: Json = {"image": {"tag": "latest"}}
+MANAGED = {"managed_namespaces": ["slurm-bridge"]}
+FAMILIES = [{"name": name} for name in ("policy", "eligibility", "kube-scheduler", "preemption", "device-claims", "yunikorn")]
+AGENTS = {"shards": [{"zone": "zone-a"}]}
+
+#: Components -> the values that stand for them.
+MATRIX: Mapping[tuple[str, ...], Json] = {
+    (): {},
+    ("kube-scheduler", "preemption", "device-claims", "yunikorn"): {"config": {"hooks": FAMILIES}},
+    ("nodes",): {"config": {"nodes": {"enabled": True}}},
+    ("admission",): {"admissionPolicies": {"enabled": True}},
+    ("servicemonitor",): {"serviceMonitor": {"enabled": True}},
+    ("webhook",): {"webhook": {"enabled": True}, "config": MANAGED},
+    ("submission",): {"config": {"web": {"submission": {"enabled": True}}}},
+    ("agents",): {"agents": AGENTS},
+    ("webhook", "submission", "nodes", "admission", "agents"): {
+        "webhook": {"enabled": True},
+        "admissionPolicies": {"enabled": True},
+        "agents": AGENTS,
+        "config": {**MANAGED, "nodes": {"enabled": True}, "web": {"submission": {"enabled": True}}},
+    },
+}
+
+#: Values that no kustomize file stands for.
+OTHERS: Mapping[str, Json] = {
+    "placed": {
+        "replicas": 3,
+        "priorityClassName": "system-cluster-critical",
+        "nodeSelector": {"kubernetes.io/os": "linux"},
+        "tolerations": [{"operator": "Exists"}],
+        "topologySpreadConstraints": [
+            {"maxSkew": 1, "topologyKey": "topology.kubernetes.io/zone", "whenUnsatisfiable": "DoNotSchedule"}
+        ],
+        "imagePullSecrets": [{"name": "registry"}],
+        "extraEnv": [{"name": "SLURM_BRIDGE__LOG__VERBOSITY", "value": "4"}],
+        "extraVolumes": [{"name": "more", "emptyDir": {}}],
+        "extraVolumeMounts": [{"name": "more", "mountPath": "/more"}],
+        "podLabels": {"team": "hpc"},
+        "podAnnotations": {"note": "x"},
+        "restartOnConfigChange": True,
+        "podDisruptionBudget": {"maxUnavailable": "50%"},
+    },
+    "selected": {
+        "webhook": {"enabled": True, "failurePolicy": "Ignore"},
+        "config": {"managed_namespace_selector": "slurm=yes,tier in (a, b),!x,y,z!=q,k notin (u)"},
+    },
+    "none-managed": {"webhook": {"enabled": True, "replicas": 1}, "networkPolicy": {"enabled": False}},
+    "owners": {
+        "config": {"owners": [{"api_version": "ray.io/v1", "kind": "RayCluster", "plural": "rayclusters"}]},
+        "rbac": {"extraRules": [{"apiGroups": ["example.org"], "resources": ["things"], "verbs": ["list", "watch"]}]},
+        "podDisruptionBudget": {"enabled": False},
+    },
+    "shards": {
+        "agents": {"shards": [{"name": "b", "selector": "pool in (a,b)"}, {"name": "c", "zone": "c", "replicas": 2}]},
+        "config": {"web": {"administration": {"enabled": True}}},
+    },
+    "two-schedulers": {
+        "fullnameOverride": "other",
+        "admissionPolicies": {"enabled": True},
+        "webhook": {"enabled": True},
+        "config": {**MANAGED, "scheduler_names": ["one", "two"]},
+    },
+    "cert-manager": {"webhook": {"enabled": True, "tls": {"mode": "certManager"}}, "config": MANAGED},
+    "secret": {"webhook": {"enabled": True, "tls": {"mode": "secret", "secretName": "own", "caBundle": "YQ=="}}},
+}
+
+#: Not served by the local cluster.
+FOREIGN = ("cert-manager.io/", "monitoring.coreos.com/")
+
+
+@pytest.fixture(scope="module")
+def helm(cluster: Mapping[str, str], tmp_path_factory: pytest.TempPathFactory) -> Helm:
+    """Built at the first use."""
+    assert cluster["KUBECONFIG"]
+    return Helm(Config.resolve(os.environ), tmp_path_factory.mktemp("helm"))
+
+
+def merged(*tables: Mapping[str, Any]) -> Json:
+    """As Helm merges values."""
+    found: Json = {}
+    for table in tables:
+        for key, value in table.items():
+            both = isinstance(value, Mapping) and isinstance(found.get(key), Mapping)
+            found[key] = merged(found[key], value) if both else value
+    return found
+
+
+@pytest.mark.parametrize("components", MATRIX, ids=lambda one: "-".join(one) or "plain")
+def test_it_renders_what_kustomize_does(helm: Helm, components: tuple[str, ...]) -> None:
+    """The same objects, but for the namespaces, and for what sites of kustomize create or change by hand."""
+    resources = [name for name in components if name == "agents"]
+    with tempfile.TemporaryDirectory() as folder:
+        asked = [name for name in components if name != "agents"]
+        expected = support_chart.by_name(support_chart.customized(pathlib.Path(folder), asked, resources))
+    values = merged(SAME, MATRIX[components])
+    found = support_chart.by_name(support_chart.documents(helm.rendered(values)))
+    for name in ("slurm-bridge", "slurm-bridge-system"):
+        del expected[f"Namespace {name}"]
+    as_by_hand(found, expected)
+    as_configured(found, expected, values)
+    assert found == expected
+
+
+def as_by_hand(found: dict[str, Json], expected: dict[str, Json]) -> None:
+    """Take away what deploy/README.md and the pages tell sites of kustomize to add or to remove."""
+    made = {"Secret slurm-bridge-webhook", "Secret slurm-bridge-web", "Secret slurm-bridge-agent-tls"}
+    for key in made & found.keys():
+        del found[key]
+    for kind in ("Mutating", "Validating"):
+        for one in found.get(f"{kind}WebhookConfiguration slurm-bridge", {}).get("webhooks", ()):
+            assert one["clientConfig"].pop("caBundle")
+    # webhook/rbac.yaml: without a selector, remove the role and its binding.
+    for kind in ("ClusterRole", "ClusterRoleBinding"):
+        expected.pop(f"{kind} slurm-bridge-webhook", None)
+    if "Deployment slurm-bridge-agent" in found:
+        # agents/README.md: mount the token and ca.crt into the daemon's pods.
+        pod = found["Deployment slurm-bridge"]["spec"]["template"]["spec"]
+        (container,) = pod["containers"]
+        for listed in (container["volumeMounts"], pod["volumes"]):
+            names = [one["name"] for one in listed]
+            assert names.count("agent") == names.count("agent-tls") == 1
+            listed[:] = [one for one in listed if one["name"] not in ("agent", "agent-tls")]
+
+
+def as_configured(found: dict[str, Json], expected: dict[str, Json], values: Json) -> None:
+    """Compare configurations as tables: the chart's has no comments, and names the daemon's account."""
+    text = [one["ConfigMap slurm-bridge"]["data"].pop("config.yaml") for one in (found, expected)]
+    config, shipped = map(yaml.safe_load, text)
+    wanted = merged(shipped, values.get("config", {}))
+    wanted["admission"] = {"accounts": ["system:serviceaccount:slurm-bridge-system:slurm-bridge"]}
+    wanted["web"].pop("submission", None)
+    config["web"].pop("submission", None)
+    assert config == wanted
+    for deployment in (found["Deployment slurm-bridge"], expected["Deployment slurm-bridge"]):
+        pod = deployment["spec"]["template"]["spec"]
+        for listed in (pod["volumes"], pod["containers"][0]["volumeMounts"], pod["containers"][0]["env"]):
+            listed.sort(key=lambda one: str(one["name"]))
+
+
+def applied(objects: list[Json]) -> str:
+    """The manifests for the API server: names in a namespace that exists, so that a dry run finds it."""
+    for one in objects:
+        if one["metadata"].get("namespace") == "slurm-bridge-system":
+            one["metadata"]["namespace"] = "default"
+    return yaml.dump_all(objects, Dumper=yaml.CSafeDumper)
+
+
+@pytest.mark.parametrize("values", [*MATRIX.values(), *OTHERS.values()], ids=lambda one: "-".join(one) or "plain")
+def test_the_api_server_takes_every_object(helm: Helm, values: Json, tmp_path: pathlib.Path) -> None:
+    """As a dry run on the server, which knows every field and every expression; and helm lint finds nothing."""
+    helm.said("lint", "--strict", str(CHART), values=values)
+    objects = support_chart.documents(helm.rendered(values))
+    served = [one for one in objects if not one["apiVersion"].startswith(FOREIGN)]
+    assert len(served) >= 10
+    file = tmp_path / "objects.yaml"
+    file.write_text(applied(served))
+    said = support_servers.said(KUBECTL, "apply", "--server-side", "--force-conflicts", "--dry-run=server", "--filename", file)
+    assert said.count("serverside-applied") == len(served)
