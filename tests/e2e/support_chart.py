@@ -29,15 +29,13 @@ class Helm:
         homes = {f"HELM_{kind}_HOME": str(folder / kind.lower()) for kind in ("CACHE", "CONFIG", "DATA")}
         self._environ = {"PATH": "/usr/bin:/bin", "HOME": str(folder), "KUBECONFIG": str(config.directory / "kubeconfig")}
         self._environ |= homes
-        self._folder = folder
 
     def run(self, *words: str, values: Mapping[str, Any] | None = None) -> "subprocess.CompletedProcess[str]":
         """Whatever it says."""
-        given = self._folder / "values.yaml"
-        given.write_text(json.dumps(values or {}))
-        command = [str(self._program), *words, *(["--values", str(given)] if values is not None else [])]
+        command = [str(self._program), *words, *(["--values", "-"] if values is not None else [])]
+        given = json.dumps(values or {})
         return subprocess.run(
-            command, env=self._environ, capture_output=True, text=True, timeout=SECONDS, check=False
+            command, env=self._environ, input=given, capture_output=True, text=True, timeout=SECONDS, check=False
         )
 
     def said(self, *words: str, values: Mapping[str, Any] | None = None) -> str:
@@ -66,8 +64,8 @@ def customized(folder: pathlib.Path, components: Sequence[str], resources: Seque
 
 
 def documents(text: str) -> list[Json]:
-    """Every object in a stream of manifests."""
-    return [one for one in yaml.load_all(text, yaml.CSafeLoader) if one]
+    """Every object in a stream of manifests, anchors written out."""
+    return [json.loads(json.dumps(one)) for one in yaml.load_all(text, yaml.CSafeLoader) if one]
 
 
 def by_name(objects: Iterable[Json]) -> dict[str, Json]:

@@ -249,8 +249,8 @@ spec:
 {{- if and $found (eq (join "," $hosts) (dig "metadata" "annotations" "slurm-bridge/hosts" "" $found)) }}
 {{- $_ := set $tls "made" $found.data }}
 {{- else }}
-{{- $authority := genCA (printf "%s-ca" $secret) 3650 }}
-{{- $pair := genSignedCert (first $hosts | trunc 64) nil $hosts 3650 $authority }}
+{{- $authority := genCAWithKey (printf "%s-ca" $secret) 3650 (genPrivateKey "ecdsa") }}
+{{- $pair := genSignedCertWithKey (first $hosts | trunc 64) nil $hosts 3650 $authority (genPrivateKey "ecdsa") }}
 {{- $_ := set $tls "made" (dict "ca.crt" (b64enc $authority.Cert) "tls.crt" (b64enc $pair.Cert) "tls.key" (b64enc $pair.Key)) }}
 {{- end }}
 {{- end }}
