@@ -126,11 +126,11 @@ VALUES: Final[tuple[Value, ...]] = (
     ),
     Value(
         path="image.repository",
-        schema=_text(minLength=1),
+        schema=_text(pattern=r"^[-._:/@a-zA-Z0-9]+$"),
         default="slurm-bridge",
         meaning="The image that you built with `deploy/Dockerfile`, without its tag.",
     ),
-    Value(path="image.tag", schema=_text(), default="", meaning="Its tag. Empty: the version of the chart's app."),
+    Value(path="image.tag", schema=_text(pattern=r"^[-._a-zA-Z0-9]*$"), default="", meaning="Its tag. Empty: the version of the chart's app."),
     Value(
         path="image.pullPolicy",
         schema={"enum": ["Always", "IfNotPresent", "Never"]},
@@ -203,7 +203,7 @@ VALUES: Final[tuple[Value, ...]] = (
     ),
     Value(
         path="networkPolicy.metricsNamespace",
-        schema=_text(minLength=1),
+        schema=_text(pattern=r"^[a-z0-9]([-a-z0-9]*[a-z0-9])?$", maxLength=63),
         default="monitoring",
         meaning="The namespace from which metrics are scraped.",
     ),

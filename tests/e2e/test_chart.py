@@ -1,6 +1,8 @@
 """The Helm chart renders what the kustomize files do, the API server takes it, and a release comes, changes and goes."""
 
 import base64
+import contextlib
+import itertools
 import json
 import os
 import pathlib
@@ -10,18 +12,21 @@ from typing import Any
 
 import pytest
 import yaml
+from cryptography import x509
 
-from hack import chart_templates
-from localcluster.config import Config
+from localcluster.config import PROJECT, Config
 from slurm_bridge.hooks import needs, registry
 from slurm_bridge.hooks.services import ChainServices
 from slurm_bridge.runtime.clock import VirtualClock
+from slurm_bridge.settings import loader
 from tests import wait
 from tests.e2e import support_chart, support_servers
 from tests.e2e.support_chart import CHART, KUBECTL, Helm
 from tests.e2e.support_servers import Json
 
 pytestmark = pytest.mark.real
+
+EXAMPLES = sorted((PROJECT / "examples" / "hooks").glob("*.yaml"))
 
 #: With which the chart says what deploy/ says.
 SAME: Json = {"image": {"tag": "latest"}}
@@ -91,6 +96,46 @@ OTHERS: Mapping[str, Json] = {
 }
 
 VALUES = (*MATRIX.values(), *OTHERS.values())
+
+QUEUES: Json = {"name": "yunikorn", "options": {"file": "/etc/queues/queues.yaml"}}
+CLAIMS: Json = {"name": "device-claims", "options": {"classes": {"gpu.example.com": {"gres": "gpu"}}}}
+
+#: Hooks -> which of them bring rights of their own.
+HOOKS: tuple[tuple[list[Json], set[str]], ...] = (
+    ([{"name": "policy"}], set()),
+    ([{"name": "kube-scheduler"}], {"kube-scheduler"}),
+    ([{"name": "kube-scheduler", "options": {"priorities": []}}], set()),
+    ([{"name": "kube-scheduler", "options": {"priorities": [{"name": "LeastRequestedPriority"}]}}], set()),
+    ([{"name": "kube-scheduler", "options": {"priorities": [{"name": "SelectorSpread"}]}}], {"kube-scheduler"}),
+    (
+        [{"name": "kube-scheduler", "options": {"priorities": [], "spread_defaulting": "system"}}],
+        {"kube-scheduler"},
+    ),
+    ([{"name": "preemption"}, QUEUES], {"preemption", "yunikorn"}),
+    ([CLAIMS, {"name": "vela"}], {"device-claims"}),
+)
+
+#: Values that the schema or a template refuses -> what the message names.
+BAD: tuple[tuple[Json, str], ...] = (
+    ({"replcas": 1}, "'replcas'"),
+    ({"replicas": "two"}, "'/replicas': got string, want integer"),
+    ({"image": {"tag": "latest\nprivileged: true"}}, "'/image/tag'"),
+    ({"slurmToken": {"secretName": "Not A Name"}}, "'/slurmToken/secretName'"),
+    ({"webhook": {"tls": {"mode": "none"}}}, "'/webhook/tls/mode'"),
+    ({"agents": {"shards": [{"name": "a"}]}}, "'/agents/shards/0'"),
+    ({"config": {"slurm": {"urll": "x"}}}, "'urll'"),
+    ({"config": {"slurm": {"connections": "many"}}}, "'/config/slurm/connections'"),
+    ({"config": {"workloads": {"job": "gangs"}}}, "'/config/workloads/job'"),
+    ({"config": {"hooks": [{"nam": "policy"}]}}, "'/config/hooks/0'"),
+    ({"config": {"web": {"probes_port": None}}}, "config.web.probes_port"),
+    ({"webhook": {"enabled": True, "tls": {"mode": "secret"}}}, "webhook.tls.caBundle"),
+    ({"webhook": {"enabled": True}, "config": {"managed_namespace_selector": "a b c"}}, "managed_namespace_selector"),
+    ({"webhook": {"enabled": True}, "config": {"managed_namespace_selector": "(" * 9_999}}, "managed_namespace_selector"),
+    (
+        {"webhook": {"enabled": True}, "config": {**MANAGED, "managed_namespace_selector": "a=b"}},
+        "set config.managed_namespaces or config.managed_namespace_selector",
+    ),
+)
 
 #: Not served by the local cluster.
 FOREIGN = ("cert-manager.io/", "monitoring.coreos.com/")
@@ -182,3 +227,89 @@ def test_the_api_server_takes_every_object(helm: Helm, tmp_path: pathlib.Path) -
     file.write_text(json.dumps({"apiVersion": "v1", "kind": "List", "items": items}))
     said = support_servers.said(KUBECTL, "apply", "--server-side", "--dry-run=server", "--filename", file)
     assert said.count("serverside-applied") == len(support_chart.by_name(items)) > 200
+
+
+@pytest.mark.parametrize(("hooks", "rights"), HOOKS, ids=lambda one: "-".join(sorted(map(str, one)))[:40])
+def test_rights_follow_from_the_hooks(helm: Helm, hooks: list[Json], rights: set[str]) -> None:
+    """What the hooks need to see may be watched, and roles of other hooks are left out."""
+    roles = [one for one in support_chart.documents(helm.rendered({"config": {"hooks": hooks}})) if "Role" in one["kind"]]
+    made = {one["metadata"]["name"].removeprefix("slurm-bridge").removeprefix("-") for one in roles}
+    assert made == rights | {""}
+    granted = {
+        (group, name, verb)
+        for one in roles
+        for rule in one.get("rules", ())
+        for group, name, verb in itertools.product(rule["apiGroups"], rule["resources"], rule["verbs"])
+    }
+    with contextlib.closing(
+        registry.build([registry.HookConfig(**one) for one in hooks], ChainServices(clock=VirtualClock()), {})
+    ) as chain:
+        seen = {needs.KINDS[need] for need in chain.needs}
+    assert {(kind.group, kind.plural, verb) for kind in seen for verb in ("list", "watch")} <= granted
+
+
+def test_every_process_can_read_the_configuration(helm: Helm, tmp_path: pathlib.Path) -> None:
+    """The daemon, the webhook and agents start with it and with their variables, whatever is switched on."""
+    for values in VALUES:
+        objects = support_chart.documents(helm.rendered(values))
+        (config_map,) = (one for one in objects if one["kind"] == "ConfigMap")
+        file = tmp_path / "config.yaml"
+        file.write_text(config_map["data"]["config.yaml"])
+        for deployment in (one for one in objects if one["kind"] == "Deployment"):
+            (container,) = deployment["spec"]["template"]["spec"]["containers"]
+            settings = loader.load(file, {one["name"]: one["value"] for one in container["env"]})
+            wanted = values.get("config", {}).get("web", {}).get("submission", {}).get("enabled", False)
+            daemon = container["name"] == "slurm-bridge"
+            assert settings.web.submission.enabled == (wanted and daemon)
+            assert settings.leader_election.namespace == support_chart.NAMESPACE
+
+
+@pytest.mark.parametrize("example", EXAMPLES, ids=lambda file: file.stem)
+def test_the_schema_takes_every_example(helm: Helm, example: pathlib.Path) -> None:
+    """Configurations of examples/hooks are values of `config`."""
+    assert helm.rendered({"config": yaml.safe_load(example.read_text())})
+
+
+@pytest.mark.parametrize(("values", "named"), BAD, ids=[named for _, named in BAD])
+def test_bad_values_are_refused_with_their_key(helm: Helm, values: Json, named: str) -> None:
+    """Wrong types, unknown keys, forged lines and texts without end; nothing is rendered."""
+    done = helm.run("template", "x", str(CHART), values=values)
+    assert done.returncode != 0
+    assert named in done.stderr
+    assert done.stdout == ""
+
+
+def test_two_releases_share_no_object(helm: Helm) -> None:
+    """Also not in one namespace: names, selectors of pods and the Lease are those of the release."""
+    values = VALUES[len(MATRIX) - 1]
+    one, two = (
+        support_chart.by_name(support_chart.documents(helm.rendered(values, release=name))) for name in ("one", "two")
+    )
+    assert not one.keys() & two.keys()
+    assert {key.replace("one-", "two-") for key in one} == two.keys()
+    apart = [found[f"Deployment {name}-slurm-bridge"]["spec"]["selector"] for name, found in (("one", one), ("two", two))]
+    assert apart[0] != apart[1]
+    leases = [yaml.safe_load(found[f"ConfigMap {name}-slurm-bridge"]["data"]["config.yaml"])["leader_election"]["name"] for name, found in (("one", one), ("two", two))]
+    assert leases == ["one-slurm-bridge", "two-slurm-bridge"]
+
+
+def test_the_certificate_is_for_the_names_of_the_service(helm: Helm) -> None:
+    """It is signed by the authority that the webhook configurations name, and both are in the Secret."""
+    found = support_chart.by_name(support_chart.documents(helm.rendered({"webhook": {"enabled": True}})))
+    data = found["Secret slurm-bridge-webhook"]["data"]
+    asked = found["MutatingWebhookConfiguration slurm-bridge"]["webhooks"]
+    assert {one["clientConfig"]["caBundle"] for one in asked} == {data["ca.crt"]}
+    ca, certificate = (x509.load_pem_x509_certificate(base64.b64decode(data[name])) for name in ("ca.crt", "tls.crt"))
+    certificate.verify_directly_issued_by(ca)
+    names = certificate.extensions.get_extension_for_class(x509.SubjectAlternativeName).value
+    assert "slurm-bridge-webhook.slurm-bridge-system.svc" in names.get_values_for_type(x509.DNSName)
+
+
+def test_an_administrator_who_calls_it_prod_gets_names_with_prod(helm: Helm) -> None:
+    """The policies, the webhook and the configuration name the account of the release."""
+    text = helm.rendered(
+        {"admissionPolicies": {"enabled": True}, "webhook": {"enabled": True}}, release="prod", namespace="hpc"
+    )
+    lines = [line for line in text.splitlines() if not line.lstrip().startswith("#")]
+    assert not [line for line in lines if "slurm-bridge-system" in line]
+    assert text.count("system:serviceaccount:hpc:prod-slurm-bridge") == 5

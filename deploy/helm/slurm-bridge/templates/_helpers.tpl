@@ -141,7 +141,11 @@ imagePullSecrets:
       (list "In" `^([^\s!=(]+)\s*={1,2}\s*(\S*)$`)
       (list "DoesNotExist" `^!\s*(\S+)()$`)
       (list "Exists" `^([^\s!=(]+)()$`) }}
-{{- range regexFindAll `[^,(]+(\([^)]*\))?` (index . 0) -1 }}
+{{- $terms := regexFindAll `[^,(]+(\([^)]*\))?` (index . 0) -1 }}
+{{- if ne (join "," $terms) (index . 0) }}
+{{- fail (printf "config.managed_namespace_selector: %s is no label selector" (index . 0 | trunc 100 | quote)) }}
+{{- end }}
+{{- range $terms }}
 {{- $term := trim . }}
 {{- $found := false }}
 {{- range $forms }}
@@ -159,7 +163,7 @@ imagePullSecrets:
 {{- end }}
 {{- end }}
 {{- if not $found }}
-{{- fail (printf "config.managed_namespace_selector: %s is no term of a label selector" (quote $term)) }}
+{{- fail (printf "config.managed_namespace_selector: %s is no term of a label selector" ($term | trunc 100 | quote)) }}
 {{- end }}
 {{- end }}
 {{- end }}
