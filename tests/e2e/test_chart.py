@@ -7,6 +7,7 @@ import json
 import os
 import pathlib
 import tempfile
+import uuid
 from collections.abc import Iterator, Mapping
 from typing import Any
 
@@ -26,7 +27,8 @@ from tests.e2e.support_servers import Json
 
 pytestmark = pytest.mark.real
 
-EXAMPLES = sorted((PROJECT / "examples" / "hooks").glob("*.yaml"))
+EXAMPLES_FOLDER = PROJECT / "examples" / "hooks"
+EXAMPLES = sorted(EXAMPLES_FOLDER.glob("*.yaml"))
 
 #: With which the chart says what deploy/ says.
 SAME: Json = {"image": {"tag": "latest"}}
@@ -97,8 +99,12 @@ OTHERS: Mapping[str, Json] = {
 
 VALUES = (*MATRIX.values(), *OTHERS.values())
 
-QUEUES: Json = {"name": "yunikorn", "options": {"file": "/etc/queues/queues.yaml"}}
-CLAIMS: Json = {"name": "device-claims", "options": {"classes": {"gpu.example.com": {"gres": "gpu"}}}}
+
+def hooks_of(example: str) -> list[Json]:
+    """The hooks of a configuration in examples/hooks."""
+    found: list[Json] = yaml.safe_load((EXAMPLES_FOLDER / f"{example}.yaml").read_text())["hooks"]
+    return found
+
 
 #: Hooks -> which of them bring rights of their own.
 HOOKS: tuple[tuple[list[Json], set[str]], ...] = (
@@ -111,8 +117,10 @@ HOOKS: tuple[tuple[list[Json], set[str]], ...] = (
         [{"name": "kube-scheduler", "options": {"priorities": [], "spread_defaulting": "system"}}],
         {"kube-scheduler"},
     ),
-    ([{"name": "preemption"}, QUEUES], {"preemption", "yunikorn"}),
-    ([CLAIMS, {"name": "vela"}], {"device-claims"}),
+    ([{"name": "preemption"}], {"preemption"}),
+    (hooks_of("yunikorn"), {"yunikorn"}),
+    (hooks_of("device-claims"), {"device-claims"}),
+    (hooks_of("vela"), set()),
 )
 
 #: Values that the schema or a template refuses -> what the message names.
@@ -229,7 +237,7 @@ def test_the_api_server_takes_every_object(helm: Helm, tmp_path: pathlib.Path) -
     assert said.count("serverside-applied") == len(support_chart.by_name(items)) > 200
 
 
-@pytest.mark.parametrize(("hooks", "rights"), HOOKS, ids=lambda one: "-".join(sorted(map(str, one)))[:40])
+@pytest.mark.parametrize(("hooks", "rights"), HOOKS)
 def test_rights_follow_from_the_hooks(helm: Helm, hooks: list[Json], rights: set[str]) -> None:
     """What the hooks need to see may be watched, and roles of other hooks are left out."""
     roles = [one for one in support_chart.documents(helm.rendered({"config": {"hooks": hooks}})) if "Role" in one["kind"]]
@@ -313,3 +321,86 @@ def test_an_administrator_who_calls_it_prod_gets_names_with_prod(helm: Helm) -> 
     lines = [line for line in text.splitlines() if not line.lstrip().startswith("#")]
     assert not [line for line in lines if "slurm-bridge-system" in line]
     assert text.count("system:serviceaccount:hpc:prod-slurm-bridge") == 5
+
+
+@pytest.fixture
+def namespace(helm: Helm, kube: support_servers.Kubernetes) -> Iterator[str]:
+    """A namespace for one release, which is gone afterwards."""
+    name = f"chart-{uuid.uuid4().hex[:6]}"
+    kube.create("/api/v1/namespaces", {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name}})
+    yield name
+    helm.run("uninstall", name, "--namespace", name)
+    kube.delete(f"/api/v1/namespaces/{name}")
+
+
+def released(namespace: str) -> Json:
+    """Values of a release that disturbs no other: only its own pods depend on its webhook, and not for long."""
+    return {
+        "webhook": {"enabled": True, "failurePolicy": "Ignore", "timeoutSeconds": 1},
+        "config": {"cluster_id": namespace, "scheduler_names": [namespace]},
+    }
+
+
+def objects_of(helm: Helm, namespace: str) -> dict[str, Json]:
+    """What Helm says that the release has."""
+    text = helm.said("get", "manifest", namespace, "--namespace", namespace)
+    return support_chart.by_name(support_chart.documents(text))
+
+
+def path_of(one: Json) -> str:
+    """Where the API server has it."""
+    version, kind, name = one["apiVersion"], one["kind"].lower(), one["metadata"]["name"]
+    plural = f"{kind[:-1]}ies" if kind.endswith("y") else f"{kind}s"
+    group = f"apis/{version}" if "/" in version else f"api/{version}"
+    inside = f"namespaces/{one['metadata']['namespace']}/" if "namespace" in one["metadata"] else ""
+    return f"/{group}/{inside}{plural}/{name}"
+
+
+def test_a_release_is_installed_upgraded_rolled_back_and_uninstalled(
+    helm: Helm, kube: support_servers.Kubernetes, namespace: str
+) -> None:
+    """Objects follow the values each time, the certificate stays the same, and nothing is left but what others made."""
+    token = {"apiVersion": "v1", "kind": "Secret", "metadata": {"name": "of-others"}, "data": {"token": "eA=="}}
+    others = kube.create(f"/api/v1/namespaces/{namespace}/secrets", token)
+    values, own = released(namespace), ("--namespace", namespace)
+    helm.said("install", namespace, str(CHART), *own, values=values)
+    name = f"{namespace}-slurm-bridge"
+    first = objects_of(helm, namespace)
+    assert all(kube.find(path_of(one)) for one in first.values())
+    secret = path_of(first[f"Secret {name}-webhook"])
+    deployment = path_of(first[f"Deployment {name}"])
+    made = kube.get(secret)["data"]
+    wait.until(lambda: kube.get(deployment)["status"].get("replicas") == 2, "pods of the Deployment")
+
+    changed = merged(values, {"replicas": 3, "config": {"defaults": {"partition": "big"}, "nodes": {"enabled": True}}})
+    helm.said("upgrade", namespace, str(CHART), *own, values=changed)
+    second = objects_of(helm, namespace)
+    assert second.keys() - first.keys() == {f"ClusterRole {name}-nodes", f"ClusterRoleBinding {name}-nodes"}
+    assert kube.get(deployment)["spec"]["replicas"] == 3
+    config = yaml.safe_load(kube.get(path_of(second[f"ConfigMap {name}"]))["data"]["config.yaml"])
+    assert config["defaults"]["partition"] == "big"
+    assert kube.get(secret)["data"] == made
+
+    helm.said("rollback", namespace, "1", *own)
+    assert kube.get(deployment)["spec"]["replicas"] == 2
+    assert kube.find(path_of(second[f"ClusterRole {name}-nodes"])) is None
+    assert kube.get(secret)["data"] == made
+
+    helm.said("uninstall", namespace, *own)
+    wait.until(lambda: not any(kube.find(path_of(one)) for one in second.values()), "end of all objects")
+    left = kube.items(f"/api/v1/namespaces/{namespace}/secrets")
+    assert [one["metadata"]["uid"] for one in left] == [others["metadata"]["uid"]]
+
+
+def test_an_object_of_others_is_never_taken_over(
+    helm: Helm, kube: support_servers.Kubernetes, namespace: str
+) -> None:
+    """Helm refuses the release and names the Secret, which stays as it is."""
+    path = f"/api/v1/namespaces/{namespace}/secrets"
+    name = f"{namespace}-slurm-bridge-webhook"
+    kube.create(path, {"apiVersion": "v1", "kind": "Secret", "metadata": {"name": name}, "data": {"tls.key": "eA=="}})
+    before = kube.get(f"{path}/{name}")
+    done = helm.run("install", namespace, str(CHART), "--namespace", namespace, values=released(namespace))
+    assert done.returncode != 0
+    assert f'Secret "{name}"' in done.stderr
+    assert kube.get(f"{path}/{name}") == before
