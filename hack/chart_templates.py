@@ -1,10 +1,10 @@
 """The templates of the Helm chart that are made of the kustomize files, with the values in the places that vary.
 
-A template is a file of deploy/ with its comments. Names and namespaces become those of the release everywhere. What else
-varies is in hack/chart/, in the form of a diff without line numbers: each hunk begins with `@@`, its lines of the file
-begin with ` ` or `-`, those of the template with ` ` or `+`, and it applies wherever the file has these lines. A hunk that
-applies nowhere is an error, so that a changed file is looked at. What the chart has beside the kustomize files is written by
-hand.
+A template is a file of deploy/ with its comments. Names and namespaces become those of the release everywhere. What
+else varies is in hack/chart/, in the form of a diff without line numbers: each hunk begins with `@@`, its lines of the
+file begin with ` ` or `-`, those of the template with ` ` or `+`, and it applies wherever the file has these lines. A
+hunk that applies nowhere is an error, so that a changed file is looked at. What the chart has beside the kustomize
+files is written by hand.
 """
 
 import dataclasses
@@ -86,7 +86,7 @@ _EVERYWHERE: Final = tuple(
         (r"namespace: slurm-bridge-system$", "namespace: {{ $.Release.Namespace }}"),
         (r"kube-node-lease, slurm-bridge-system\]", "kube-node-lease, {{ $.Release.Namespace }}]"),
         (
-            r"^( *(?:name|policyName|secretName|serviceAccountName|app\.kubernetes\.io/name)): slurm-bridge(-[-a-z]+)?$",
+            r"^( *(?:name|(?:policy|secret|serviceAccount)Name|app\.kubernetes\.io/name)): slurm-bridge(-[-a-z]+)?$",
             r"\1: {{ $name }}\2",
         ),
         (r'"slurm-bridge-scheduler"', "{{ $schedulers }}"),
@@ -123,7 +123,7 @@ def changed(text: str, hunks: str, source: str) -> str:
         lines = hunk.splitlines(keepends=True)
         old = "".join(line[1:] for line in lines if line[0] in " -")
         new = "".join(line[1:] for line in lines if line[0] in " +")
-        if f"\n{old}" not in f"\n{text}":
-            raise ValueError(f"deploy/{source} has no such lines (any more), which a hunk in hack/chart changes:\n{old}")
-        text = f"\n{text}".replace(f"\n{old}", f"\n{new}").removeprefix("\n")
+        text, times = re.subn(f"^{re.escape(old)}", lambda _, new=new: new, text, flags=re.MULTILINE)  # type: ignore[misc]
+        if not times:
+            raise ValueError(f"deploy/{source} has no such lines (any more), which hack/chart changes:\n{old}")
     return text

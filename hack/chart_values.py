@@ -130,7 +130,12 @@ VALUES: Final[tuple[Value, ...]] = (
         default="slurm-bridge",
         meaning="The image that you built with `deploy/Dockerfile`, without its tag.",
     ),
-    Value(path="image.tag", schema=_text(pattern=r"^[-._a-zA-Z0-9]*$"), default="", meaning="Its tag. Empty: the version of the chart's app."),
+    Value(
+        path="image.tag",
+        schema=_text(pattern=r"^[-._a-zA-Z0-9]*$"),
+        default="",
+        meaning="Its tag. Empty: the version of the chart's app.",
+    ),
     Value(
         path="image.pullPolicy",
         schema={"enum": ["Always", "IfNotPresent", "Never"]},
@@ -147,8 +152,8 @@ VALUES: Final[tuple[Value, ...]] = (
         path="config",
         schema={},
         default=None,
-        meaning="The configuration of the daemon: the keys of [the configuration](configuration.md). Rights follow from "
-        "it. `admission.accounts` and `leader_election` are set for the release where you leave them out.",
+        meaning="The configuration of the daemon: the keys of [the configuration](configuration.md). Rights follow "
+        "from it. `admission.accounts` and `leader_election` are set for the release where you leave them out.",
     ),
     Value(
         path="slurmToken.secretName",
@@ -175,6 +180,12 @@ VALUES: Final[tuple[Value, ...]] = (
         meaning="Further environment variables of the daemon. `SLURM_BRIDGE__…` wins over `config`.",
     ),
     Value(path="extraVolumes", schema=_OBJECTS, default=[], meaning="Further volumes of the daemon's pods."),
+    Value(
+        path="hostAliases",
+        schema=_OBJECTS,
+        default=[],
+        meaning="Addresses of names that no name server of the cluster has, for example that of slurmrestd.",
+    ),
     Value(path="extraVolumeMounts", schema=_OBJECTS, default=[], meaning="Where the daemon mounts them."),
     Value(
         path="restartOnConfigChange",
@@ -199,7 +210,7 @@ VALUES: Final[tuple[Value, ...]] = (
         path="networkPolicy.enabled",
         schema=_SWITCH,
         default=True,
-        meaning="Whether NetworkPolicies limit who may connect to the pods.",
+        meaning="Whether NetworkPolicies limit connections to the pods.",
     ),
     Value(
         path="networkPolicy.metricsNamespace",
@@ -370,31 +381,31 @@ def _property(found: Any) -> Json:
     if not isinstance(found, Value):
         return _schema(found)
     if found.default is None:
-        return {"description": found.meaning, **_configured(Settings.model_json_schema(), "Settings")}
+        return {"description": found.meaning, **_configured(Settings.model_json_schema())}
     return {"description": found.meaning, **found.schema, "default": found.default}
 
 
 def _configured_parts() -> Json:
     parts = Settings.model_json_schema()["$defs"]
-    return {name: _configured(part, name) for name, part in sorted(parts.items())}
+    return {name: _configured(part) for name, part in sorted(parts.items())}
 
 
-def _configured(part: Any, name: str = "") -> Any:
+def _configured(part: Any) -> Any:
     """As the daemon reads it: where it takes a text it takes a number, too."""
     if isinstance(part, list):
         return [_configured(one) for one in part]
     if not isinstance(part, dict):
         return part
-    found = {key: _configured(one) for key, one in part.items() if key not in ("$defs", "format", "reloadable")}
-    if isinstance(found.get("title"), str):
-        del found["title"]
+    # A key of the configuration may be named like a word of schemas: then its value is a table.
+    needless = {key for key in ("title", "format", "reloadable") if not isinstance(part.get(key), dict)}
+    found = {key: _configured(one) for key, one in part.items() if key not in {"$defs", *needless}}
     if found.get("type") == "string" and "enum" not in found and "const" not in found:
         found["type"] = ["string", "number"]
     return found
 
 
 _HEAD: Final = """\
-# Values of the chart slurm-bridge. Made by `make docs`: the keys below `config` are those of deploy/config.yaml, the others are
-# described in docs/helm.md. values.schema.json refuses unknown keys, also those below `config`.
+# Values of the chart slurm-bridge, made by `make docs`. Keys below `config` are those of deploy/config.yaml, and
+# docs/helm.md describes the others. values.schema.json refuses unknown keys, also those below `config`.
 
 """

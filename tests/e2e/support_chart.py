@@ -27,7 +27,11 @@ class Helm:
     def __init__(self, config: Config, folder: pathlib.Path) -> None:
         self._program = gomodules.tool(config, "helm")
         homes = {f"HELM_{kind}_HOME": str(folder / kind.lower()) for kind in ("CACHE", "CONFIG", "DATA")}
-        self._environ = {"PATH": "/usr/bin:/bin", "HOME": str(folder), "KUBECONFIG": str(config.directory / "kubeconfig")}
+        self._environ = {
+            "PATH": "/usr/bin:/bin",
+            "HOME": str(folder),
+            "KUBECONFIG": str(config.directory / "kubeconfig"),
+        }
         self._environ |= homes
 
     def run(self, *words: str, values: Mapping[str, Any] | None = None) -> "subprocess.CompletedProcess[str]":
@@ -58,7 +62,9 @@ def customized(folder: pathlib.Path, components: Sequence[str], resources: Seque
         "components": [paths[name] for name in components],
     }
     (folder / "kustomization.yaml").write_text(yaml.safe_dump(kustomization))
-    done = subprocess.run([str(KUBECTL), "kustomize", str(folder)], capture_output=True, text=True, timeout=SECONDS, check=False)
+    done = subprocess.run(
+        [str(KUBECTL), "kustomize", str(folder)], capture_output=True, text=True, timeout=SECONDS, check=False
+    )
     assert done.returncode == 0, done.stderr
     return documents(done.stdout)
 

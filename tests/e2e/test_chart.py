@@ -1,4 +1,4 @@
-"""The Helm chart renders what the kustomize files do, the API server takes it, and a release comes, changes and goes."""
+"""The Helm chart renders what the kustomize files do; a release of it is installed, upgraded and uninstalled."""
 
 import base64
 import contextlib
@@ -33,7 +33,9 @@ EXAMPLES = sorted(EXAMPLES_FOLDER.glob("*.yaml"))
 #: With which the chart says what deploy/ says.
 SAME: Json = {"image": {"tag": "latest"}}
 MANAGED = {"managed_namespaces": ["slurm-bridge"]}
-FAMILIES = [{"name": name} for name in ("policy", "eligibility", "kube-scheduler", "preemption", "device-claims", "yunikorn")]
+FAMILIES = [
+    {"name": name} for name in ("policy", "eligibility", "kube-scheduler", "preemption", "device-claims", "yunikorn")
+]
 AGENTS = {"shards": [{"zone": "zone-a"}]}
 
 #: Components -> the values that stand for them.
@@ -68,6 +70,7 @@ OTHERS: Mapping[str, Json] = {
         "extraEnv": [{"name": "SLURM_BRIDGE__LOG__VERBOSITY", "value": "4"}],
         "extraVolumes": [{"name": "more", "emptyDir": {}}],
         "extraVolumeMounts": [{"name": "more", "mountPath": "/more"}],
+        "hostAliases": [{"ip": "192.0.2.1", "hostnames": ["slurmrestd.example.org"]}],
         "podLabels": {"team": "hpc"},
         "podAnnotations": {"note": "x"},
         "restartOnConfigChange": True,
@@ -138,7 +141,10 @@ BAD: tuple[tuple[Json, str], ...] = (
     ({"config": {"web": {"probes_port": None}}}, "config.web.probes_port"),
     ({"webhook": {"enabled": True, "tls": {"mode": "secret"}}}, "webhook.tls.caBundle"),
     ({"webhook": {"enabled": True}, "config": {"managed_namespace_selector": "a b c"}}, "managed_namespace_selector"),
-    ({"webhook": {"enabled": True}, "config": {"managed_namespace_selector": "(" * 9_999}}, "managed_namespace_selector"),
+    (
+        {"webhook": {"enabled": True}, "config": {"managed_namespace_selector": "(" * 9_999}},
+        "managed_namespace_selector",
+    ),
     (
         {"webhook": {"enabled": True}, "config": {**MANAGED, "managed_namespace_selector": "a=b"}},
         "set config.managed_namespaces or config.managed_namespace_selector",
@@ -240,7 +246,9 @@ def test_the_api_server_takes_every_object(helm: Helm, tmp_path: pathlib.Path) -
 @pytest.mark.parametrize(("hooks", "rights"), HOOKS)
 def test_rights_follow_from_the_hooks(helm: Helm, hooks: list[Json], rights: set[str]) -> None:
     """What the hooks need to see may be watched, and roles of other hooks are left out."""
-    roles = [one for one in support_chart.documents(helm.rendered({"config": {"hooks": hooks}})) if "Role" in one["kind"]]
+    roles = [
+        one for one in support_chart.documents(helm.rendered({"config": {"hooks": hooks}})) if "Role" in one["kind"]
+    ]
     made = {one["metadata"]["name"].removeprefix("slurm-bridge").removeprefix("-") for one in roles}
     assert made == rights | {""}
     granted = {
@@ -295,9 +303,14 @@ def test_two_releases_share_no_object(helm: Helm) -> None:
     )
     assert not one.keys() & two.keys()
     assert {key.replace("one-", "two-") for key in one} == two.keys()
-    apart = [found[f"Deployment {name}-slurm-bridge"]["spec"]["selector"] for name, found in (("one", one), ("two", two))]
+    apart = [
+        found[f"Deployment {name}-slurm-bridge"]["spec"]["selector"] for name, found in (("one", one), ("two", two))
+    ]
     assert apart[0] != apart[1]
-    leases = [yaml.safe_load(found[f"ConfigMap {name}-slurm-bridge"]["data"]["config.yaml"])["leader_election"]["name"] for name, found in (("one", one), ("two", two))]
+    leases = [
+        yaml.safe_load(found[f"ConfigMap {name}-slurm-bridge"]["data"]["config.yaml"])["leader_election"]["name"]
+        for name, found in (("one", one), ("two", two))
+    ]
     assert leases == ["one-slurm-bridge", "two-slurm-bridge"]
 
 
@@ -392,9 +405,7 @@ def test_a_release_is_installed_upgraded_rolled_back_and_uninstalled(
     assert [one["metadata"]["uid"] for one in left] == [others["metadata"]["uid"]]
 
 
-def test_an_object_of_others_is_never_taken_over(
-    helm: Helm, kube: support_servers.Kubernetes, namespace: str
-) -> None:
+def test_an_object_of_others_is_never_taken_over(helm: Helm, kube: support_servers.Kubernetes, namespace: str) -> None:
     """Helm refuses the release and names the Secret, which stays as it is."""
     path = f"/api/v1/namespaces/{namespace}/secrets"
     name = f"{namespace}-slurm-bridge-webhook"

@@ -46,7 +46,9 @@ def test_every_product_has_its_own_file(tmp_path: pathlib.Path) -> None:
     assert len(set(files)) == len(files)
 
 
-@pytest.mark.parametrize("module", [*gomodules.MODULES, *gomodules.REAL, *gomodules.TOOLS], ids=lambda module: module.folder)
+@pytest.mark.parametrize(
+    "module", [*gomodules.MODULES, *gomodules.REAL, *gomodules.TOOLS], ids=lambda module: module.folder
+)
 def test_modules_are_pinned(module: gomodules.Module) -> None:
     """Every module has its checksums, and requires what it builds."""
     folder = gomodules.SOURCES / module.folder
