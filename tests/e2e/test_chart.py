@@ -21,7 +21,7 @@ from slurm_bridge.hooks.services import ChainServices
 from slurm_bridge.runtime.clock import VirtualClock
 from slurm_bridge.settings import loader
 from tests import wait
-from tests.e2e import support_chart, support_servers
+from tests.e2e import support_chart, support_pods, support_servers, support_world
 from tests.e2e.support_chart import CHART, KUBECTL, Helm
 from tests.e2e.support_servers import Json
 
@@ -150,6 +150,9 @@ BAD: tuple[tuple[Json, str], ...] = (
         "set config.managed_namespaces or config.managed_namespace_selector",
     ),
 )
+
+#: For the first start on a node: its disk copies the layers of the image.
+START_SECONDS = 60.0
 
 #: Not served by the local cluster.
 FOREIGN = ("cert-manager.io/", "monitoring.coreos.com/")
@@ -415,3 +418,73 @@ def test_an_object_of_others_is_never_taken_over(helm: Helm, kube: support_serve
     assert done.returncode != 0
     assert f'Secret "{name}"' in done.stderr
     assert kube.get(f"{path}/{name}") == before
+
+
+@pytest.fixture
+def installed(
+    cluster: Mapping[str, str], helm: Helm, kube: support_servers.Kubernetes, namespace: str, tmp_path: pathlib.Path
+) -> Iterator[Json]:
+    """A release whose only pod runs on the first real node, as kube-scheduler would have placed it."""
+    if not int(cluster.get("REAL_NODES") or "0"):
+        pytest.skip("the local cluster has no real nodes: make cluster-up REAL_NODES=2")
+    config = Config.resolve(os.environ)
+    repository, _, tag = support_pods.imported(config, tmp_path).rpartition(":")
+    token = pathlib.Path(cluster["SLURM_TOKEN_FILE"]).read_bytes()
+    secret = {"metadata": {"name": "of-slurm-operator"}, "data": {"auth-token": base64.b64encode(token).decode()}}
+    kube.create(f"/api/v1/namespaces/{namespace}/secrets", secret)
+    with (
+        support_pods.relayed(config, cluster["APISERVER_URL"]) as (address, port),
+        support_pods.relayed(config, cluster["SLURMRESTD_URL"]) as (host, slurm_port),
+    ):
+        values: Json = {
+            "replicas": 1,
+            "image": {"repository": repository, "tag": tag, "pullPolicy": "Never"},
+            "slurmToken": {"secretName": "of-slurm-operator", "key": "auth-token"},
+            "hostAliases": [{"ip": address, "hostnames": ["kubernetes.default.svc"]}],
+            "extraEnv": [
+                {"name": "KUBERNETES_SERVICE_HOST", "value": "kubernetes.default.svc"},
+                {"name": "KUBERNETES_SERVICE_PORT", "value": str(port)},
+            ],
+            "config": {
+                "cluster_id": namespace,
+                "scheduler_names": [namespace],
+                "slurm": {"url": f"http://{host}:{slurm_port}", "plain_http": True},
+            },
+        }
+        helm.said("install", namespace, str(CHART), "--namespace", namespace, values=values)
+        pod = bound_by_hand(kube, namespace)
+        yield pod
+        helm.said("uninstall", namespace, "--namespace", namespace)
+        wait.until(lambda: kube.find(path_of(pod)) is None, "end of the daemon's pod")
+
+
+def bound_by_hand(kube: support_servers.Kubernetes, namespace: str) -> Json:
+    """Give the daemon's pod its node: no other scheduler runs in the local cluster."""
+    path = f"/api/v1/namespaces/{namespace}/pods"
+    wait.until(lambda: kube.items(path), "pod of the Deployment")
+    (pod,) = kube.items(path)
+    name = pod["metadata"]["name"]
+    target = {"apiVersion": "v1", "kind": "Node", "name": support_pods.NODE.node}
+    kube.create(f"{path}/{name}/binding", {"metadata": {"name": name}, "target": target})
+    return {"apiVersion": "v1", "kind": "Pod", **pod}
+
+
+def test_the_daemon_of_a_release_runs_on_a_real_node_and_binds_a_pod(
+    installed: Json, kube: support_servers.Kubernetes, slurm: support_servers.Slurm
+) -> None:
+    """With the rights, the configuration and the token that the chart gives it, and ready by its own probes."""
+    namespace = installed["metadata"]["namespace"]
+
+    def ready() -> bool:
+        return support_servers.condition(kube.get(path_of(installed)), "Ready").get("status") == "True"
+
+    wait.until(ready, "ready daemon", START_SECONDS)
+    path = f"/api/v1/namespaces/{namespace}/pods"
+    made = kube.create(path, support_world.pod("work", namespace))
+    try:
+        wait.until(lambda: support_world.is_bound(kube.get(f"{path}/work")), "bound pod", START_SECONDS)
+        (job,) = slurm.alive(namespace)
+        assert job.owner["uid"] == made["metadata"]["uid"]
+    finally:
+        kube.delete(f"{path}/work?gracePeriodSeconds=0")
+        slurm.cancel(*(one.job_id for one in slurm.alive(namespace)))
