@@ -329,7 +329,7 @@ def test_the_certificate_is_for_the_names_of_the_service(helm: Helm) -> None:
     assert "slurm-bridge-webhook.slurm-bridge-system.svc" in names.get_values_for_type(x509.DNSName)
 
 
-def test_an_administrator_who_calls_it_prod_gets_names_with_prod(helm: Helm) -> None:
+def test_names_follow_from_the_release(helm: Helm) -> None:
     """The policies, the webhook and the configuration name the account of the release."""
     text = helm.rendered(
         {"admissionPolicies": {"enabled": True}, "webhook": {"enabled": True}}, release="prod", namespace="hpc"
@@ -408,16 +408,20 @@ def test_a_release_is_installed_upgraded_rolled_back_and_uninstalled(
     assert [one["metadata"]["uid"] for one in left] == [others["metadata"]["uid"]]
 
 
-def test_an_object_of_others_is_never_taken_over(helm: Helm, kube: support_servers.Kubernetes, namespace: str) -> None:
-    """Helm refuses the release and names the Secret, which stays as it is."""
-    path = f"/api/v1/namespaces/{namespace}/secrets"
-    name = f"{namespace}-slurm-bridge-webhook"
-    kube.create(path, {"apiVersion": "v1", "kind": "Secret", "metadata": {"name": name}, "data": {"tls.key": "eA=="}})
+def test_an_object_of_others_is_not_taken_over(helm: Helm, kube: support_servers.Kubernetes, namespace: str) -> None:
+    """Helm refuses the release and names the ConfigMap, which stays as it is until an administrator says otherwise."""
+    own, values = ("--namespace", namespace), released(namespace)
+    path, name = f"/api/v1/namespaces/{namespace}/configmaps", f"{namespace}-slurm-bridge"
+    kube.create(
+        path, {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": name}, "data": {"config.yaml": "x"}}
+    )
     before = kube.get(f"{path}/{name}")
-    done = helm.run("install", namespace, str(CHART), "--namespace", namespace, values=released(namespace))
+    done = helm.run("install", namespace, str(CHART), *own, values=values)
     assert done.returncode != 0
-    assert f'Secret "{name}"' in done.stderr
+    assert f'ConfigMap "{name}"' in done.stderr
     assert kube.get(f"{path}/{name}") == before
+    helm.said("install", namespace, str(CHART), *own, "--take-ownership", "--force-conflicts", values=values)
+    assert f"cluster_id: {namespace}" in kube.get(f"{path}/{name}")["data"]["config.yaml"]
 
 
 @pytest.fixture

@@ -65,6 +65,12 @@ def test_only_real_nodes_need_kubelets(tmp_path: pathlib.Path) -> None:
     assert set(gomodules.modules(Config(cache=tmp_path, real_nodes=1))) >= set(gomodules.REAL)
 
 
+def test_no_cluster_builds_the_tools_of_tests(tmp_path: pathlib.Path) -> None:
+    """A cluster is up without them."""
+    names = {one.name for one in gomodules.products(Config(cache=tmp_path, real_nodes=2))}
+    assert not names & {name for module in gomodules.TOOLS for name, _ in module.binaries}
+
+
 @pytest.mark.parametrize("folder", ["kubernetes", "kubelet"])
 def test_kubernetes_staging_is_replaced(folder: str) -> None:
     """Every staging module of Kubernetes comes from its own repository."""

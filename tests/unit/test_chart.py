@@ -25,6 +25,13 @@ def test_every_manifest_has_a_template() -> None:
     assert {one.source for one in chart_templates.TEMPLATES} == wanted
 
 
+def test_every_template_has_a_manifest() -> None:
+    """A template that is made of no file is one of the few that are written by hand."""
+    made = {file for file, _ in chart_templates.files()}
+    found = {file for file in (CHART / "templates").rglob("*") if file.is_file()}
+    assert {file.name for file in found - made} == {"NOTES.txt", "_helpers.tpl", "certificates.yaml", "config.yaml"}
+
+
 def test_every_hunk_belongs_to_a_template() -> None:
     """A file that no template reads changes nothing."""
     sources = {pathlib.PurePath(one.source).with_suffix("") for one in chart_templates.TEMPLATES}
