@@ -32,8 +32,9 @@ SUITE := $(BIN)/python hack/suite.py
 # Compiled modules are kept, also where the environment says otherwise: else each worker compiles all of them anew.
 export PYTHONDONTWRITEBYTECODE :=
 
-# Never beside others: two apply manifests as they are, for one scheduler name in one namespace, one measures how fast.
-ALONE := tests/e2e/test_deployed.py tests/e2e/test_examples.py tests/e2e/test_hostile_namespace.py tests/e2e/test_node_controller.py
+# Never beside others: two apply manifests as they are, for one scheduler name in one namespace, one measures how fast, one
+# installs a webhook.
+ALONE := tests/e2e/test_chart.py tests/e2e/test_deployed.py tests/e2e/test_examples.py tests/e2e/test_hostile_namespace.py tests/e2e/test_node_controller.py
 
 help: ## list the targets
 	@grep -E '^[a-z0-9-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 16

@@ -9,6 +9,8 @@ import pathlib
 import sys
 from collections.abc import Iterator
 
+import chart_templates
+import chart_values
 import docs_explained
 import docs_hooks
 import docs_reliability
@@ -32,7 +34,7 @@ def main() -> int:
     for page, text in stale.items():
         print(f"{page.relative_to(PROJECT)} {'is out of date: run make docs' if check else 'written'}")
         if not check:
-            page.parent.mkdir(exist_ok=True)
+            page.parent.mkdir(parents=True, exist_ok=True)
             page.write_text(text)
     for page in needless:
         print(f"{page.relative_to(PROJECT)} {'is of no example: run make docs' if check else 'deleted'}")
@@ -55,6 +57,7 @@ def pages() -> dict[pathlib.Path, str]:
         ("decisions-table.md", "lifecycle", docs_tables.lifecycle()),
         ("decisions-table.md", "rows", docs_tables.decisions()),
         ("decisions-table.md", "actions", docs_tables.actions()),
+        ("helm.md", "values", chart_values.table()),
         ("hooks.md", "policy", docs_hooks.options("policy")),
         ("hooks.md", "eligibility", docs_hooks.options("eligibility")),
         ("device-claims.md", "options", docs_hooks.options("device-claims")),
@@ -85,6 +88,9 @@ def pages() -> dict[pathlib.Path, str]:
         _, tail = rest.split(END, 1)
         parts[page] = f"{head}{BEGIN.format(section)}{text}{END}{tail}"
     parts[PROJECT / "deploy" / "admission" / "policies.yaml"] = docs_tables.policies()
+    parts[chart_templates.CHART / "values.yaml"] = chart_values.document()
+    parts[chart_templates.CHART / "values.schema.json"] = chart_values.schema()
+    parts |= dict(chart_templates.files())
     return {**parts, **{docs / EXPLAINED / name: text for name, text in docs_explained.pages().items()}}
 
 

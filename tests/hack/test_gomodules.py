@@ -46,7 +46,9 @@ def test_every_product_has_its_own_file(tmp_path: pathlib.Path) -> None:
     assert len(set(files)) == len(files)
 
 
-@pytest.mark.parametrize("module", [*gomodules.MODULES, *gomodules.REAL], ids=lambda module: module.folder)
+@pytest.mark.parametrize(
+    "module", [*gomodules.MODULES, *gomodules.REAL, *gomodules.TOOLS], ids=lambda module: module.folder
+)
 def test_modules_are_pinned(module: gomodules.Module) -> None:
     """Every module has its checksums, and requires what it builds."""
     folder = gomodules.SOURCES / module.folder
@@ -61,6 +63,12 @@ def test_only_real_nodes_need_kubelets(tmp_path: pathlib.Path) -> None:
     """A cluster without them builds nothing for them."""
     assert not set(gomodules.modules(Config(cache=tmp_path))) & set(gomodules.REAL)
     assert set(gomodules.modules(Config(cache=tmp_path, real_nodes=1))) >= set(gomodules.REAL)
+
+
+def test_no_cluster_builds_the_tools_of_tests(tmp_path: pathlib.Path) -> None:
+    """A cluster is up without them."""
+    names = {one.name for one in gomodules.products(Config(cache=tmp_path, real_nodes=2))}
+    assert not names & {name for module in gomodules.TOOLS for name, _ in module.binaries}
 
 
 @pytest.mark.parametrize("folder", ["kubernetes", "kubelet"])

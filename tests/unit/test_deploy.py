@@ -96,7 +96,8 @@ def test_the_rights_are_what_the_program_does_and_no_more() -> None:
 @pytest.mark.security("rights")
 def test_no_shipped_role_may_change_a_pods_spec() -> None:
     """The daemon may not patch or update pods: its rights do not change the image or command of any pod."""
-    files = [file for file in DEPLOY.rglob("*.yaml") if file.name != "kustomization.yaml"]
+    # Templates of the Helm chart are made of these files.
+    files = [file for file in DEPLOY.rglob("*.yaml") if file.name != "kustomization.yaml" and "helm" not in file.parts]
     granted = {right for file in files for right in rights(file)}
     assert ("", "pods/status", "patch") in granted
     assert not {("", "pods", verb) for verb in ("patch", "update", "create")} & granted

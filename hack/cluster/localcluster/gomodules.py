@@ -99,6 +99,9 @@ REAL = (
     Module(folder="kubelet", binaries=(("kubelet", "k8s.io/kubernetes/cmd/kubelet"),), link=_STAMP),
 )
 
+#: Tools of tests, which are no part of a cluster: `tool` builds one when a test first needs it.
+TOOLS = (Module(folder="helm", binaries=(("helm", "helm.sh/helm/v4/cmd/helm"),)),)
+
 
 def modules(config: Config) -> tuple[Module, ...]:
     """Those of a cluster like this one."""
@@ -155,6 +158,16 @@ def products(config: Config) -> list[Product]:
     return [
         product for module in modules(config) for product in (*_binaries(config, module), *_manifests(config, module))
     ]
+
+
+def tool(config: Config, name: str) -> pathlib.Path:
+    """Where a tool of tests is. It is built first unless the cache has it."""
+    (product,) = (one for module in TOOLS for one in _binaries(config, module) if one.name == name)
+    with lock.exclusive(config.binaries, name):
+        if not product.is_fresh():
+            with progress.timed(name, f"building {name}", f"built {name}"):
+                product.build()
+    return product.file
 
 
 def _binaries(config: Config, module: Module) -> Iterable[Product]:

@@ -1,0 +1,495 @@
+"""The Helm chart renders what the kustomize files do; a release of it is installed, upgraded and uninstalled."""
+
+import base64
+import contextlib
+import itertools
+import json
+import os
+import pathlib
+import tempfile
+import uuid
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+import pytest
+import yaml
+from cryptography import x509
+
+from localcluster.config import PROJECT, Config
+from slurm_bridge.hooks import needs, registry
+from slurm_bridge.hooks.services import ChainServices
+from slurm_bridge.runtime.clock import VirtualClock
+from slurm_bridge.settings import loader
+from tests import wait
+from tests.e2e import support_chart, support_pods, support_servers, support_world
+from tests.e2e.support_chart import CHART, KUBECTL, Helm
+from tests.e2e.support_servers import Json
+
+pytestmark = pytest.mark.real
+
+EXAMPLES_FOLDER = PROJECT / "examples" / "hooks"
+EXAMPLES = sorted(EXAMPLES_FOLDER.glob("*.yaml"))
+
+#: With which the chart says what deploy/ says.
+SAME: Json = {"image": {"tag": "latest"}}
+MANAGED = {"managed_namespaces": ["slurm-bridge"]}
+FAMILIES = [
+    {"name": name} for name in ("policy", "eligibility", "kube-scheduler", "preemption", "device-claims", "yunikorn")
+]
+AGENTS = {"shards": [{"zone": "zone-a"}]}
+
+#: Components -> the values that stand for them.
+MATRIX: Mapping[tuple[str, ...], Json] = {
+    (): {},
+    ("kube-scheduler", "preemption", "device-claims", "yunikorn"): {"config": {"hooks": FAMILIES}},
+    ("nodes",): {"config": {"nodes": {"enabled": True}}},
+    ("admission",): {"admissionPolicies": {"enabled": True}},
+    ("servicemonitor",): {"serviceMonitor": {"enabled": True}},
+    ("webhook",): {"webhook": {"enabled": True}, "config": MANAGED},
+    ("submission",): {"config": {"web": {"submission": {"enabled": True}}}},
+    ("agents",): {"agents": AGENTS},
+    ("webhook", "submission", "nodes", "admission", "agents"): {
+        "webhook": {"enabled": True},
+        "admissionPolicies": {"enabled": True},
+        "agents": AGENTS,
+        "config": {**MANAGED, "nodes": {"enabled": True}, "web": {"submission": {"enabled": True}}},
+    },
+}
+
+#: Values that no kustomize file stands for.
+OTHERS: Mapping[str, Json] = {
+    "placed": {
+        "replicas": 3,
+        "priorityClassName": "system-cluster-critical",
+        "nodeSelector": {"kubernetes.io/os": "linux"},
+        "tolerations": [{"operator": "Exists"}],
+        "topologySpreadConstraints": [
+            {"maxSkew": 1, "topologyKey": "topology.kubernetes.io/zone", "whenUnsatisfiable": "DoNotSchedule"}
+        ],
+        "imagePullSecrets": [{"name": "registry"}],
+        "extraEnv": [{"name": "SLURM_BRIDGE__LOG__VERBOSITY", "value": "4"}],
+        "extraVolumes": [{"name": "more", "emptyDir": {}}],
+        "extraVolumeMounts": [{"name": "more", "mountPath": "/more"}],
+        "hostAliases": [{"ip": "192.0.2.1", "hostnames": ["slurmrestd.example.org"]}],
+        "podLabels": {"team": "hpc"},
+        "podAnnotations": {"note": "x"},
+        "restartOnConfigChange": True,
+        "podDisruptionBudget": {"maxUnavailable": "50%"},
+    },
+    "selected": {
+        "webhook": {"enabled": True, "failurePolicy": "Ignore"},
+        "config": {"managed_namespace_selector": "slurm=yes,tier in (a, b),!x,y,z!=q,k notin (u)"},
+    },
+    "none-managed": {"webhook": {"enabled": True, "replicas": 1}, "networkPolicy": {"enabled": False}},
+    "owners": {
+        "config": {"owners": [{"api_version": "ray.io/v1", "kind": "RayCluster", "plural": "rayclusters"}]},
+        "rbac": {"extraRules": [{"apiGroups": ["example.org"], "resources": ["things"], "verbs": ["list", "watch"]}]},
+        "podDisruptionBudget": {"enabled": False},
+    },
+    "shards": {
+        "agents": {"shards": [{"name": "b", "selector": "pool in (a,b)"}, {"name": "c", "zone": "c", "replicas": 2}]},
+        "config": {"web": {"administration": {"enabled": True}}},
+    },
+    "two-schedulers": {
+        "fullnameOverride": "other",
+        "admissionPolicies": {"enabled": True},
+        "webhook": {"enabled": True},
+        "config": {**MANAGED, "scheduler_names": ["one", "two"]},
+    },
+    "cert-manager": {"webhook": {"enabled": True, "tls": {"mode": "certManager"}}, "config": MANAGED},
+    "secret": {"webhook": {"enabled": True, "tls": {"mode": "secret", "secretName": "own", "caBundle": "YQ=="}}},
+}
+
+VALUES = (*MATRIX.values(), *OTHERS.values())
+
+
+def hooks_of(example: str) -> list[Json]:
+    """The hooks of a configuration in examples/hooks."""
+    found: list[Json] = yaml.safe_load((EXAMPLES_FOLDER / f"{example}.yaml").read_text())["hooks"]
+    return found
+
+
+#: Hooks -> which of them bring rights of their own.
+HOOKS: tuple[tuple[list[Json], set[str]], ...] = (
+    ([{"name": "policy"}], set()),
+    ([{"name": "kube-scheduler"}], {"kube-scheduler"}),
+    ([{"name": "kube-scheduler", "options": {"priorities": []}}], set()),
+    ([{"name": "kube-scheduler", "options": {"priorities": [{"name": "LeastRequestedPriority"}]}}], set()),
+    ([{"name": "kube-scheduler", "options": {"priorities": [{"name": "SelectorSpread"}]}}], {"kube-scheduler"}),
+    (
+        [{"name": "kube-scheduler", "options": {"priorities": [], "spread_defaulting": "system"}}],
+        {"kube-scheduler"},
+    ),
+    ([{"name": "preemption"}], {"preemption"}),
+    (hooks_of("yunikorn"), {"yunikorn"}),
+    (hooks_of("device-claims"), {"device-claims"}),
+    (hooks_of("vela"), set()),
+)
+
+#: Values that the schema or a template refuses -> what the message names.
+BAD: tuple[tuple[Json, str], ...] = (
+    ({"replcas": 1}, "'replcas'"),
+    ({"replicas": "two"}, "'/replicas': got string, want integer"),
+    ({"image": {"tag": "latest\nprivileged: true"}}, "'/image/tag'"),
+    ({"slurmToken": {"secretName": "Not A Name"}}, "'/slurmToken/secretName'"),
+    ({"webhook": {"tls": {"mode": "none"}}}, "'/webhook/tls/mode'"),
+    ({"agents": {"shards": [{"name": "a"}]}}, "'/agents/shards/0'"),
+    ({"config": {"slurm": {"urll": "x"}}}, "'urll'"),
+    ({"config": {"slurm": {"connections": "many"}}}, "'/config/slurm/connections'"),
+    ({"config": {"workloads": {"job": "gangs"}}}, "'/config/workloads/job'"),
+    ({"config": {"hooks": [{"nam": "policy"}]}}, "'/config/hooks/0'"),
+    ({"config": {"web": {"probes_port": None}}}, "config.web.probes_port"),
+    ({"webhook": {"enabled": True, "tls": {"mode": "secret"}}}, "webhook.tls.caBundle"),
+    ({"webhook": {"enabled": True}, "config": {"managed_namespace_selector": "a b c"}}, "managed_namespace_selector"),
+    (
+        {"webhook": {"enabled": True}, "config": {"managed_namespace_selector": "(" * 9_999}},
+        "managed_namespace_selector",
+    ),
+    (
+        {"webhook": {"enabled": True}, "config": {**MANAGED, "managed_namespace_selector": "a=b"}},
+        "set config.managed_namespaces or config.managed_namespace_selector",
+    ),
+)
+
+#: The node copies every file of the image for each container, and the machine may have other work.
+START_SECONDS = 120.0
+
+#: Not served by the local cluster.
+FOREIGN = ("cert-manager.io/", "monitoring.coreos.com/")
+
+
+@pytest.fixture(scope="module")
+def helm(cluster: Mapping[str, str], tmp_path_factory: pytest.TempPathFactory) -> Helm:
+    """Built at the first use."""
+    assert cluster["KUBECONFIG"]
+    return Helm(Config.resolve(os.environ), tmp_path_factory.mktemp("helm"))
+
+
+def merged(*tables: Mapping[str, Any]) -> Json:
+    """As Helm merges values."""
+    found: Json = {}
+    for table in tables:
+        for key, value in table.items():
+            both = isinstance(value, Mapping) and isinstance(found.get(key), Mapping)
+            found[key] = merged(found[key], value) if both else value
+    return found
+
+
+@pytest.mark.parametrize("components", MATRIX, ids=lambda one: "-".join(one) or "plain")
+def test_it_renders_what_kustomize_does(helm: Helm, components: tuple[str, ...]) -> None:
+    """The same objects, but for the namespaces, and for what sites of kustomize create or change by hand."""
+    resources = [name for name in components if name == "agents"]
+    with tempfile.TemporaryDirectory() as folder:
+        asked = [name for name in components if name != "agents"]
+        expected = support_chart.by_name(support_chart.customized(pathlib.Path(folder), asked, resources))
+    values = merged(SAME, MATRIX[components])
+    found = support_chart.by_name(support_chart.documents(helm.rendered(values)))
+    for name in ("slurm-bridge", "slurm-bridge-system"):
+        del expected[f"Namespace {name}"]
+    as_by_hand(found, expected)
+    as_configured(found, expected, values)
+    assert found == expected
+
+
+def as_by_hand(found: dict[str, Json], expected: dict[str, Json]) -> None:
+    """Take away what deploy/README.md and the pages tell sites of kustomize to add or to remove."""
+    made = {"Secret slurm-bridge-webhook", "Secret slurm-bridge-web", "Secret slurm-bridge-agent-tls"}
+    for key in made & found.keys():
+        del found[key]
+    for kind in ("Mutating", "Validating"):
+        for one in found.get(f"{kind}WebhookConfiguration slurm-bridge", {}).get("webhooks", ()):
+            assert one["clientConfig"].pop("caBundle")
+    # webhook/rbac.yaml: without a selector, remove the role and its binding.
+    for kind in ("ClusterRole", "ClusterRoleBinding"):
+        expected.pop(f"{kind} slurm-bridge-webhook", None)
+    if "Deployment slurm-bridge-agent" in found:
+        # agents/README.md: mount the token and ca.crt into the daemon's pods.
+        pod = found["Deployment slurm-bridge"]["spec"]["template"]["spec"]
+        (container,) = pod["containers"]
+        for listed in (container["volumeMounts"], pod["volumes"]):
+            names = [one["name"] for one in listed]
+            assert names.count("agent") == names.count("agent-tls") == 1
+            listed[:] = [one for one in listed if one["name"] not in ("agent", "agent-tls")]
+
+
+def as_configured(found: dict[str, Json], expected: dict[str, Json], values: Json) -> None:
+    """Compare configurations as tables: the chart's has no comments, and names the daemon's account."""
+    text = [one["ConfigMap slurm-bridge"]["data"].pop("config.yaml") for one in (found, expected)]
+    config, shipped = map(yaml.safe_load, text)
+    wanted = merged(shipped, values.get("config", {}))
+    wanted["admission"] = {"accounts": ["system:serviceaccount:slurm-bridge-system:slurm-bridge"]}
+    wanted["web"].pop("submission", None)
+    config["web"].pop("submission", None)
+    assert config == wanted
+    for deployment in (found["Deployment slurm-bridge"], expected["Deployment slurm-bridge"]):
+        pod = deployment["spec"]["template"]["spec"]
+        for listed in (pod["volumes"], pod["containers"][0]["volumeMounts"], pod["containers"][0]["env"]):
+            listed.sort(key=lambda one: str(one["name"]))
+
+
+def test_lint_finds_nothing(helm: Helm) -> None:
+    """Whatever the values are."""
+    support_servers.each(VALUES, lambda values: helm.said("lint", "--strict", str(CHART), values=values))
+
+
+def test_the_api_server_takes_every_object(helm: Helm, tmp_path: pathlib.Path) -> None:
+    """As a dry run on the server, which knows every field and every expression; of releases with names of their own."""
+
+    def of_release(number: int) -> list[Json]:
+        text = helm.rendered(VALUES[number], release=f"dry-{number}", namespace="default")
+        return [one for one in support_chart.documents(text) if not one["apiVersion"].startswith(FOREIGN)]
+
+    items = [one for objects in support_servers.each(range(len(VALUES)), of_release) for one in objects]
+    file = tmp_path / "objects.json"
+    file.write_text(json.dumps({"apiVersion": "v1", "kind": "List", "items": items}))
+    said = support_servers.said(KUBECTL, "apply", "--server-side", "--dry-run=server", "--filename", file)
+    assert said.count("serverside-applied") == len(support_chart.by_name(items)) > 200
+
+
+@pytest.mark.parametrize(("hooks", "rights"), HOOKS)
+def test_rights_follow_from_the_hooks(helm: Helm, hooks: list[Json], rights: set[str]) -> None:
+    """What the hooks need to see may be watched, and roles of other hooks are left out."""
+    roles = [
+        one for one in support_chart.documents(helm.rendered({"config": {"hooks": hooks}})) if "Role" in one["kind"]
+    ]
+    made = {one["metadata"]["name"].removeprefix("slurm-bridge").removeprefix("-") for one in roles}
+    assert made == rights | {""}
+    granted = {
+        (group, name, verb)
+        for one in roles
+        for rule in one.get("rules", ())
+        for group, name, verb in itertools.product(rule["apiGroups"], rule["resources"], rule["verbs"])
+    }
+    with contextlib.closing(
+        registry.build([registry.HookConfig(**one) for one in hooks], ChainServices(clock=VirtualClock()), {})
+    ) as chain:
+        seen = {needs.KINDS[need] for need in chain.needs}
+    assert {(kind.group, kind.plural, verb) for kind in seen for verb in ("list", "watch")} <= granted
+
+
+def test_every_process_can_read_the_configuration(helm: Helm, tmp_path: pathlib.Path) -> None:
+    """The daemon, the webhook and agents start with it and with their variables, whatever is switched on."""
+    for values in VALUES:
+        objects = support_chart.documents(helm.rendered(values))
+        (config_map,) = (one for one in objects if one["kind"] == "ConfigMap")
+        file = tmp_path / "config.yaml"
+        file.write_text(config_map["data"]["config.yaml"])
+        for deployment in (one for one in objects if one["kind"] == "Deployment"):
+            (container,) = deployment["spec"]["template"]["spec"]["containers"]
+            settings = loader.load(file, {one["name"]: one["value"] for one in container["env"]})
+            wanted = values.get("config", {}).get("web", {}).get("submission", {}).get("enabled", False)
+            daemon = container["name"] == "slurm-bridge"
+            assert settings.web.submission.enabled == (wanted and daemon)
+            assert settings.leader_election.namespace == support_chart.NAMESPACE
+
+
+@pytest.mark.parametrize("example", EXAMPLES, ids=lambda file: file.stem)
+def test_the_schema_takes_every_example(helm: Helm, example: pathlib.Path) -> None:
+    """Configurations of examples/hooks are values of `config`."""
+    assert helm.rendered({"config": yaml.safe_load(example.read_text())})
+
+
+@pytest.mark.parametrize(("values", "named"), BAD, ids=[named for _, named in BAD])
+def test_bad_values_are_refused_with_their_key(helm: Helm, values: Json, named: str) -> None:
+    """Wrong types, unknown keys, forged lines and texts without end; nothing is rendered."""
+    done = helm.run("template", "x", str(CHART), values=values)
+    assert done.returncode != 0
+    assert named in done.stderr
+    assert done.stdout == ""
+
+
+def test_two_releases_share_no_object(helm: Helm) -> None:
+    """Also not in one namespace: names, selectors of pods and the Lease are those of the release."""
+    values = VALUES[len(MATRIX) - 1]
+    one, two = (
+        support_chart.by_name(support_chart.documents(helm.rendered(values, release=name))) for name in ("one", "two")
+    )
+    assert not one.keys() & two.keys()
+    assert {key.replace("one-", "two-") for key in one} == two.keys()
+    apart = [
+        found[f"Deployment {name}-slurm-bridge"]["spec"]["selector"] for name, found in (("one", one), ("two", two))
+    ]
+    assert apart[0] != apart[1]
+    leases = [
+        yaml.safe_load(found[f"ConfigMap {name}-slurm-bridge"]["data"]["config.yaml"])["leader_election"]["name"]
+        for name, found in (("one", one), ("two", two))
+    ]
+    assert leases == ["one-slurm-bridge", "two-slurm-bridge"]
+
+
+def test_the_certificate_is_for_the_names_of_the_service(helm: Helm) -> None:
+    """It is signed by the authority that the webhook configurations name, and both are in the Secret."""
+    found = support_chart.by_name(support_chart.documents(helm.rendered({"webhook": {"enabled": True}})))
+    data = found["Secret slurm-bridge-webhook"]["data"]
+    asked = found["MutatingWebhookConfiguration slurm-bridge"]["webhooks"]
+    assert {one["clientConfig"]["caBundle"] for one in asked} == {data["ca.crt"]}
+    ca, certificate = (x509.load_pem_x509_certificate(base64.b64decode(data[name])) for name in ("ca.crt", "tls.crt"))
+    certificate.verify_directly_issued_by(ca)
+    names = certificate.extensions.get_extension_for_class(x509.SubjectAlternativeName).value
+    assert "slurm-bridge-webhook.slurm-bridge-system.svc" in names.get_values_for_type(x509.DNSName)
+
+
+def test_names_follow_from_the_release(helm: Helm) -> None:
+    """The policies, the webhook and the configuration name the account of the release."""
+    text = helm.rendered(
+        {"admissionPolicies": {"enabled": True}, "webhook": {"enabled": True}}, release="prod", namespace="hpc"
+    )
+    lines = [line for line in text.splitlines() if not line.lstrip().startswith("#")]
+    assert not [line for line in lines if "slurm-bridge-system" in line]
+    assert text.count("system:serviceaccount:hpc:prod-slurm-bridge") == 5
+
+
+@pytest.fixture
+def namespace(helm: Helm, kube: support_servers.Kubernetes) -> Iterator[str]:
+    """A namespace for one release, which is gone afterwards."""
+    name = f"chart-{uuid.uuid4().hex[:6]}"
+    kube.create("/api/v1/namespaces", {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name}})
+    yield name
+    helm.run("uninstall", name, "--namespace", name)
+    kube.delete(f"/api/v1/namespaces/{name}")
+
+
+def released(namespace: str) -> Json:
+    """Values of a release that disturbs no other: only its own pods depend on its webhook, and not for long."""
+    return {
+        "webhook": {"enabled": True, "failurePolicy": "Ignore", "timeoutSeconds": 1},
+        "config": {"cluster_id": namespace, "scheduler_names": [namespace]},
+    }
+
+
+def objects_of(helm: Helm, namespace: str) -> dict[str, Json]:
+    """What Helm says that the release has."""
+    text = helm.said("get", "manifest", namespace, "--namespace", namespace)
+    return support_chart.by_name(support_chart.documents(text))
+
+
+def path_of(one: Json) -> str:
+    """Where the API server has it."""
+    version, kind, name = one["apiVersion"], one["kind"].lower(), one["metadata"]["name"]
+    plural = f"{kind[:-1]}ies" if kind.endswith("y") else f"{kind}s"
+    group = f"apis/{version}" if "/" in version else f"api/{version}"
+    inside = f"namespaces/{one['metadata']['namespace']}/" if "namespace" in one["metadata"] else ""
+    return f"/{group}/{inside}{plural}/{name}"
+
+
+def test_a_release_is_installed_upgraded_rolled_back_and_uninstalled(
+    helm: Helm, kube: support_servers.Kubernetes, namespace: str
+) -> None:
+    """Objects follow the values each time, the certificate stays the same, and nothing is left but what others made."""
+    token = {"apiVersion": "v1", "kind": "Secret", "metadata": {"name": "of-others"}, "data": {"token": "eA=="}}
+    others = kube.create(f"/api/v1/namespaces/{namespace}/secrets", token)
+    values, own = released(namespace), ("--namespace", namespace)
+    helm.said("install", namespace, str(CHART), *own, values=values)
+    name = f"{namespace}-slurm-bridge"
+    first = objects_of(helm, namespace)
+    assert all(kube.find(path_of(one)) for one in first.values())
+    secret = path_of(first[f"Secret {name}-webhook"])
+    deployment = path_of(first[f"Deployment {name}"])
+    made = kube.get(secret)["data"]
+    wait.until(lambda: kube.get(deployment)["status"].get("replicas") == 2, "pods of the Deployment")
+
+    changed = merged(values, {"replicas": 3, "config": {"defaults": {"partition": "big"}, "nodes": {"enabled": True}}})
+    helm.said("upgrade", namespace, str(CHART), *own, values=changed)
+    second = objects_of(helm, namespace)
+    assert second.keys() - first.keys() == {f"ClusterRole {name}-nodes", f"ClusterRoleBinding {name}-nodes"}
+    assert kube.get(deployment)["spec"]["replicas"] == 3
+    config = yaml.safe_load(kube.get(path_of(second[f"ConfigMap {name}"]))["data"]["config.yaml"])
+    assert config["defaults"]["partition"] == "big"
+    assert kube.get(secret)["data"] == made
+
+    helm.said("rollback", namespace, "1", *own)
+    assert kube.get(deployment)["spec"]["replicas"] == 2
+    assert kube.find(path_of(second[f"ClusterRole {name}-nodes"])) is None
+    assert kube.get(secret)["data"] == made
+
+    helm.said("uninstall", namespace, *own)
+    wait.until(lambda: not any(kube.find(path_of(one)) for one in second.values()), "end of all objects")
+    left = kube.items(f"/api/v1/namespaces/{namespace}/secrets")
+    assert [one["metadata"]["uid"] for one in left] == [others["metadata"]["uid"]]
+
+
+def test_an_object_of_others_is_not_taken_over(helm: Helm, kube: support_servers.Kubernetes, namespace: str) -> None:
+    """Helm refuses the release and names the ConfigMap, which stays as it is until an administrator says otherwise."""
+    own, values = ("--namespace", namespace), released(namespace)
+    path, name = f"/api/v1/namespaces/{namespace}/configmaps", f"{namespace}-slurm-bridge"
+    kube.create(
+        path, {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": name}, "data": {"config.yaml": "x"}}
+    )
+    before = kube.get(f"{path}/{name}")
+    done = helm.run("install", namespace, str(CHART), *own, values=values)
+    assert done.returncode != 0
+    assert f'ConfigMap "{name}"' in done.stderr
+    assert kube.get(f"{path}/{name}") == before
+    helm.said("install", namespace, str(CHART), *own, "--take-ownership", "--force-conflicts", values=values)
+    assert f"cluster_id: {namespace}" in kube.get(f"{path}/{name}")["data"]["config.yaml"]
+
+
+@pytest.fixture
+def installed(
+    cluster: Mapping[str, str], helm: Helm, kube: support_servers.Kubernetes, namespace: str, tmp_path: pathlib.Path
+) -> Iterator[Json]:
+    """A release whose only pod runs on the first real node, as kube-scheduler would have placed it."""
+    if not int(cluster.get("REAL_NODES") or "0"):
+        pytest.skip("the local cluster has no real nodes: make cluster-up REAL_NODES=2")
+    config = Config.resolve(os.environ)
+    repository, _, tag = support_pods.imported(config, tmp_path).rpartition(":")
+    token = pathlib.Path(cluster["SLURM_TOKEN_FILE"]).read_bytes()
+    secret = {"metadata": {"name": "of-slurm-operator"}, "data": {"auth-token": base64.b64encode(token).decode()}}
+    kube.create(f"/api/v1/namespaces/{namespace}/secrets", secret)
+    with (
+        support_pods.relayed(config, cluster["APISERVER_URL"]) as (address, port),
+        support_pods.relayed(config, cluster["SLURMRESTD_URL"]) as (host, slurm_port),
+    ):
+        values: Json = {
+            "replicas": 1,
+            "image": {"repository": repository, "tag": tag, "pullPolicy": "Never"},
+            "slurmToken": {"secretName": "of-slurm-operator", "key": "auth-token"},
+            "hostAliases": [{"ip": address, "hostnames": ["kubernetes.default.svc"]}],
+            "extraEnv": [
+                {"name": "KUBERNETES_SERVICE_HOST", "value": "kubernetes.default.svc"},
+                {"name": "KUBERNETES_SERVICE_PORT", "value": str(port)},
+            ],
+            "config": {
+                "cluster_id": namespace,
+                "scheduler_names": [namespace],
+                "slurm": {"url": f"http://{host}:{slurm_port}", "plain_http": True},
+            },
+        }
+        helm.said("install", namespace, str(CHART), "--namespace", namespace, values=values)
+        pod = bound_by_hand(kube, namespace)
+        yield pod
+        helm.said("uninstall", namespace, "--namespace", namespace)
+        wait.until(lambda: kube.find(path_of(pod)) is None, "end of the daemon's pod")
+
+
+def bound_by_hand(kube: support_servers.Kubernetes, namespace: str) -> Json:
+    """Give the daemon's pod its node: no other scheduler runs in the local cluster."""
+    path = f"/api/v1/namespaces/{namespace}/pods"
+    wait.until(lambda: kube.items(path), "pod of the Deployment")
+    (pod,) = kube.items(path)
+    name = pod["metadata"]["name"]
+    target = {"apiVersion": "v1", "kind": "Node", "name": support_pods.NODE.node}
+    kube.create(f"{path}/{name}/binding", {"metadata": {"name": name}, "target": target})
+    return {"apiVersion": "v1", "kind": "Pod", **pod}
+
+
+@pytest.mark.timeout(400)
+def test_the_daemon_of_a_release_runs_on_a_real_node_and_binds_a_pod(
+    installed: Json, kube: support_servers.Kubernetes, slurm: support_servers.Slurm
+) -> None:
+    """With the rights, the configuration and the token that the chart gives it, and ready by its own probes."""
+    namespace = installed["metadata"]["namespace"]
+
+    def ready() -> bool:
+        return support_servers.condition(kube.get(path_of(installed)), "Ready").get("status") == "True"
+
+    wait.until(ready, "ready daemon", START_SECONDS)
+    path = f"/api/v1/namespaces/{namespace}/pods"
+    made = kube.create(path, support_world.pod("work", namespace))
+    try:
+        wait.until(lambda: support_world.is_bound(kube.get(f"{path}/work")), "bound pod", START_SECONDS)
+        (job,) = slurm.alive(namespace)
+        assert job.owner["uid"] == made["metadata"]["uid"]
+    finally:
+        kube.delete(f"{path}/work?gracePeriodSeconds=0")
+        slurm.cancel(*(one.job_id for one in slurm.alive(namespace)))
