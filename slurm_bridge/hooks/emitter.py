@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from slurm_bridge.cluster.columns.coded import Mask
-from slurm_bridge.cluster.columns.members import MOST_SETS, NodeRows
+from slurm_bridge.cluster.columns.members import FEW, MOST_SETS, NodeRows
 from slurm_bridge.cluster.memo import VersionCache
 from slurm_bridge.cluster.snapshot import ClusterSnapshot
 from slurm_bridge.hooks.base import Nodes
@@ -24,9 +24,6 @@ from slurm_bridge.model.job import JobRequest
 from slurm_bridge.model.slurmnode import Partition
 
 _Names = tuple[str, ...]
-
-#: Sets of so many nodes are looked up by name; beyond that all of the cluster at once is as fast.
-FEW = 64
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -66,12 +63,10 @@ class Territory:
 
     def within(self, nodes: Nodes) -> Nodes:
         """Those of these nodes that are here; the very same set where all are."""
-        known = self.members.known(nodes)
         index, names = self.members.index, self.by_row
-        few = known is None and len(nodes) <= FEW
-        if few and all((row := index.get(name)) is not None and names[row] for name in nodes):
+        if len(nodes) <= FEW and all((row := index.get(name)) is not None and names[row] for name in nodes):
             return nodes
-        inside = (self.members.mask(nodes) if known is None else known) & self.inside
+        inside = self.members.mask(nodes) & self.inside
         return nodes if np.count_nonzero(inside) == len(nodes) else self.members.nodes(inside)
 
     def without(self, nodes: Nodes) -> HostNames:

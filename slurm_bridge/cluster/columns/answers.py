@@ -7,7 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from slurm_bridge.cluster.columns.coded import Codes, Mask
-from slurm_bridge.cluster.columns.members import NodeRows
+from slurm_bridge.cluster.columns.members import FEW, NodeRows
 from slurm_bridge.cluster.columns.nodes import NodeColumns
 
 Nodes = frozenset[str]
@@ -27,11 +27,21 @@ class Reasons(Mapping[str, tuple[str, ...]]):
 
     def left(self, nodes: Nodes) -> Nodes:
         """Those of these nodes that are not denied; the same set where none is."""
+        if len(nodes) <= FEW and not self._denies(nodes):
+            return nodes
         asked = self.members.mask(nodes)
         if np.count_nonzero(asked) != len(nodes):
             return nodes.difference(self)
         stay = asked & ~self.denied
         return nodes if np.count_nonzero(stay) == len(nodes) else self.members.nodes(stay)
+
+    def _denies(self, nodes: Nodes) -> bool:
+        """Some of these nodes."""
+        index, denied = self.members.index, self.denied
+        for name in nodes:  # noqa: SIM110 - every hook is asked so of every sample, and `any` takes twice as long
+            if (row := index.get(name)) is not None and denied[row]:
+                return True
+        return False
 
     def also(self, other: "Reasons") -> "Reasons":
         """Only those that another denies too, with the reasons of this one."""

@@ -14,7 +14,7 @@ from slurm_bridge.cluster.recent_answers import Recent
 K = TypeVar("K", bound=Hashable)
 
 #: When more than one in so many nodes changed, all are asked: one pass over arrays takes no longer then.
-_FEW = 128
+_FEW = 32
 
 
 class QuestionCache(Generic[K]):

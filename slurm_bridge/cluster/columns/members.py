@@ -14,6 +14,10 @@ from slurm_bridge.cluster.recent_answers import Recent
 #: So many sets of names are remembered; at twenty thousand nodes each takes a megabyte.
 MOST_SETS = 64
 
+#: Sets of so many nodes are looked up name by name: NumPy lets other threads run while it goes through all rows, and a
+#: pass would wait for the end of their turns.
+FEW = 64
+
 #: Sets of more than one in so many nodes are worth being looked for among those that are known.
 _MANY = 16
 
@@ -28,7 +32,8 @@ class NodeRows:
         self.every = every
         self.index: Mapping[str, int] = {name: row for row, name in enumerate(names) if name}
         self.present: Mask = frozen((self.names != "").astype(np.bool_))
-        self._masks: Recent[int, tuple[frozenset[str], Mask]] = Recent(MOST_SETS)
+        #: By the number of the set: the set itself, its rows, and whether each of its names has one.
+        self._masks: Recent[int, tuple[frozenset[str], Mask, bool]] = Recent(MOST_SETS)
         self._sets: Recent[bytes, frozenset[str]] = Recent(MOST_SETS)
 
     def __len__(self) -> int:
@@ -51,7 +56,7 @@ class NodeRows:
         if known is not None and known[0] is nodes:
             return known[1]
         made = self._mask(nodes)
-        self._masks.put(id(nodes), (nodes, made))
+        self._masks.put(id(nodes), (nodes, made, bool(np.count_nonzero(made) == len(nodes))))
         return made
 
     def nodes(self, mask: Mask) -> frozenset[str]:
@@ -70,7 +75,7 @@ class NodeRows:
         else:
             made = frozenset(self.names[mask].tolist())
         self._sets.put(key, made)
-        self._masks.put(id(made), (made, frozen(mask)))
+        self._masks.put(id(made), (made, frozen(mask), True))
         return made
 
     def at(self, rows: NDArray[np.intp]) -> frozenset[str]:
@@ -80,18 +85,13 @@ class NodeRows:
         if len(rows) * _MANY >= len(self):
             return self.nodes(mask)
         made = frozenset(self.names[rows].tolist())
-        self._masks.put(id(made), (made, frozen(mask)))
+        self._masks.put(id(made), (made, frozen(mask), True))
         return made
 
     def knows(self, nodes: frozenset[str]) -> bool:
         """These are some of the nodes here, and were told apart from the others already."""
-        known = self.known(nodes)
-        return known is not None and np.count_nonzero(known) == len(nodes)
-
-    def known(self, nodes: frozenset[str]) -> Mask | None:
-        """The rows of these names, if they have been looked up before."""
         known = self._masks.get(id(nodes))
-        return known[1] if known is not None and known[0] is nodes else None
+        return known is not None and known[0] is nodes and known[2]
 
     def _mask(self, nodes: Iterable[str]) -> Mask:
         rows = np.fromiter(map(self.index.get, nodes, itertools.repeat(-1)), np.intp)

@@ -23,6 +23,9 @@ V = TypeVar("V")
 #: So many columns are kept: which labels are looked at is for users to say.
 MOST_COLUMNS = 128
 
+#: The rows of so many steps are put together one by one.
+_FEW_STEPS = 32
+
 #: So many steps a column can be carried.
 MOST_STEPS = 1024
 
@@ -83,6 +86,9 @@ class Past:
             if high - low == 1:
                 return self._changed[low - forgotten]
             changed = [self._changed[number - forgotten] for number in range(low, high)]
+        if high - low <= _FEW_STEPS:
+            # As a rule these are a few rows, and NumPy lets other threads run while it sorts them.
+            return np.array(sorted({row for rows in changed for row in rows.tolist()}), np.intp)
         return np.unique(np.concatenate(changed))
 
     def column(self, records: Sequence[Any], step: int, name: _Name, of: Callable[[Any], Any]) -> Coded[Any] | Whole:

@@ -110,8 +110,8 @@ class SamplingCase:
 
     @property
     def decisions(self) -> list[SamplingDecision]:
-        """Of all shapes that have one, the last one last."""
-        return [decision for turn in self.turns.values() if (decision := turn.decision) is not None]
+        """Of all shapes that have one, the last one last; also read without the lock, while shapes come and go."""
+        return [decision for turn in list(self.turns.values()) if (decision := turn.decision) is not None]
 
     def sampled(self, nodes: NodeColumns) -> Nodes:
         """Those of these nodes that were found for any shape: one job for all of them needs nodes that all can use."""

@@ -132,9 +132,9 @@ class Vela:
     def verify(self, session: Session, workload: Workload, nodes: Mapping[str, str]) -> Admit | Deny:
         case = self._cases.get(workload.root.key)
         allocated = frozenset(nodes.values())
-        with self._cases.lock:
-            last_first = case.decisions[::-1] if case is not None else []
-            uids = {name: next(filter(None, (one.uid_of(name) for one in last_first)), "") for name in allocated}
+        # Without the lock: a binding does not wait for samples of others.
+        last_first = case.decisions[::-1] if case is not None else []
+        uids = {name: next(filter(None, (one.uid_of(name) for one in last_first)), "") for name in allocated}
         wrong = conflict.conflicts(workload.pods, nodes, session.snapshot, uids, self._ignored)
         if not wrong:
             self._count_bound(case, allocated)
