@@ -3,15 +3,25 @@
 `make devices` hands them round a hundred times, while the daemon is killed twenty times.
 """
 
+import pathlib
 import secrets
 from collections.abc import Iterator, Mapping
 
 import pytest
 
 from tests import wait
-from tests.e2e import support_families, support_given, support_real, support_rounds, support_servers, support_world
+from tests.e2e import (
+    support_families,
+    support_gate,
+    support_given,
+    support_real,
+    support_rounds,
+    support_servers,
+    support_world,
+)
 from tests.e2e.support_devices import Claims
 from tests.e2e.support_fixtures import OpenWorld
+from tests.e2e.support_gate import Gate
 from tests.e2e.support_rounds import Rounds
 
 pytestmark = [pytest.mark.real, pytest.mark.timeout(3600)]
@@ -19,19 +29,28 @@ pytestmark = [pytest.mark.real, pytest.mark.timeout(3600)]
 #: The rights of the first to lead end soon after it is killed.
 LEASE = {"lease_seconds": 3, "renew_seconds": 2, "retry_seconds": 0.5}
 
-#: A third of the kills comes between the devices and the node of some pod.
+#: So many kills come at every order twice.
 KILLS = 20
 
 
 @pytest.fixture(scope="module")
-def claims(cluster: Mapping[str, str], kube: support_servers.Kubernetes, open_world: OpenWorld) -> Iterator[Claims]:
+def gate(cluster: Mapping[str, str], work: pathlib.Path) -> Iterator[Gate]:
+    """Where the daemon is killed."""
+    with support_gate.opened(cluster, work, "devices") as made:
+        yield made
+
+
+@pytest.fixture(scope="module")
+def claims(
+    cluster: Mapping[str, str], kube: support_servers.Kubernetes, open_world: OpenWorld, gate: Gate
+) -> Iterator[Claims]:
     """A daemon with the hook on the real nodes, whose driver and Slurm number the GPUs alike."""
     support_real.require(cluster)
     row = {"device_class": support_given.DEVICE_CLASS, "gres": "gpu", "index": "index"}
     hooks = [{"name": "policy"}, {"name": "eligibility"}, {"name": "device-claims", "options": {"classes": [row]}}]
     with support_families.granted(kube, "device-claims"):
         partition = {"partition": support_real.PARTITION}
-        world = open_world("devices", hooks=hooks, defaults=partition, leader_election=LEASE)
+        world = open_world("devices", hooks=hooks, defaults=partition, leader_election=LEASE, **gate.settings)
         made = Claims(world=world, device_class=support_given.DEVICE_CLASS)
         for count, name in support_rounds.TEMPLATES.items():
             made.template(name, count)
@@ -46,9 +65,9 @@ def forgotten(claims: Claims) -> Iterator[None]:
 
 
 @pytest.fixture
-def rounds(claims: Claims) -> Rounds:
+def rounds(claims: Claims, gate: Gate) -> Rounds:
     """Of random pods and native jobs; the names of the pods have the seed."""
-    return Rounds(claims, seed=secrets.randbelow(10**6))
+    return Rounds(claims, gate, seed=secrets.randbelow(10**6))
 
 
 def test_pods_are_given_what_a_native_job_leaves(claims: Claims) -> None:
@@ -100,12 +119,13 @@ def test_no_device_is_given_twice(claims: Claims, rounds: Rounds, request: pytes
 def test_a_daemon_that_is_killed_gives_no_device_twice(
     claims: Claims, rounds: Rounds, request: pytest.FixtureRequest
 ) -> None:
-    """At random moments of its claims' lives; no claim is leaked, and every pod has run with Slurm's devices."""
+    """Before and after each order of its claims' lives; none is leaked, and every pod has run with Slurm's devices."""
     kills = max(1, request.config.getoption("--device-rounds") // 5)
     for _ in range(kills):
         rounds.begin(killing=True)
         rounds.settle(but=2)
     rounds.settle()
     rounds.judge()
+    assert 2 * rounds.deaths.total() > kills, f"few of {kills} kills came at their moments: {rounds.deaths}"
     assert rounds.unbound or kills < KILLS, "no kill came between the devices and the node of a pod"
     support_rounds.await_nothing(claims)

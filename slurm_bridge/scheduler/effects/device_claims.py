@@ -35,6 +35,7 @@ from slurm_bridge.scheduler.placement.device_claims import (
     Write,
 )
 from slurm_bridge.scheduler.placement.misfit import ClaimsPending, Misfit
+from slurm_bridge.scheduler.workload_pods import PodState, WorkloadPods
 from slurm_bridge.translate import device_claims
 
 #: The kinds that are patched here; the access rules of the deployment are compared with it.
@@ -92,6 +93,16 @@ def undo(ctx: SchedulerContext, pods: Iterable[Pod]) -> None:
         logger.info("ResourceClaims keep their devices for now: {}", problem)
     finally:
         _end(ctx, found)
+
+
+def stranded(ctx: SchedulerContext, members: WorkloadPods) -> tuple[Pod, ...]:
+    """Those without a node, where a claim of theirs is being deleted and has devices: nothing else would let it go."""
+    sight = ctx.config.chain.devices
+    if sight is None:
+        return ()
+    waiting = tuple(pod for pod in members.pods(PodState.WANTING) if pod.spec.resource_claims)
+    leaving = any(one.metadata.deletion_timestamp and one.held for one in _only_for(sight, waiting))
+    return waiting if leaving else ()
 
 
 def waiter(namespace: str, name: str) -> str:
