@@ -143,7 +143,8 @@ def _submit(ctx: SchedulerContext, subject: Subject, _decision: Decision, _facts
 
 
 def _without_devices(ctx: SchedulerContext, subject: Subject, filed: Filed) -> Act | Filed:
-    """A claim that is being deleted is let go by those that wait for another one in its place."""
+    """What it waits for may be a claim of another pod; one that is being deleted is let go for another in its place."""
+    device_claims.await_claims(ctx, subject.key, subject.pods.pods(PodState.WANTING))
     stranded = device_claims.stranded(ctx, subject.pods)
     if not stranded:
         return filed

@@ -11,7 +11,7 @@ import pytest
 
 from tests import wait
 from tests.e2e import (
-    support_families,
+    support_both,
     support_gate,
     support_given,
     support_real,
@@ -46,14 +46,7 @@ def claims(
 ) -> Iterator[Claims]:
     """A daemon with the hook on the real nodes, whose driver and Slurm number the GPUs alike."""
     support_real.require(cluster)
-    row = {"device_class": support_given.DEVICE_CLASS, "gres": "gpu", "index": "index"}
-    hooks = [{"name": "policy"}, {"name": "eligibility"}, {"name": "device-claims", "options": {"classes": [row]}}]
-    with support_families.granted(kube, "device-claims"):
-        partition = {"partition": support_real.PARTITION}
-        world = open_world("devices", hooks=hooks, defaults=partition, leader_election=LEASE, **gate.settings)
-        made = Claims(world=world, device_class=support_given.DEVICE_CLASS)
-        for count, name in support_rounds.TEMPLATES.items():
-            made.template(name, count)
+    with support_both.claims(kube, open_world, "devices", leader_election=LEASE, **gate.settings) as made:
         yield made
 
 

@@ -72,7 +72,7 @@ class ClaimRules:
         return pass_on
 
     def meddle(self, *claims: Key) -> None:
-        """Somebody else writes to them."""
+        """Another client writes to them."""
         self.look()
         self._meddled.update(dict.fromkeys(claims, self._now))
 

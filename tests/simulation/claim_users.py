@@ -130,7 +130,7 @@ class Claimants:
             self._world.weather.note(f"the driver of {node} is back")
             self._objects.publish(node, self._world.fleet.gpus.get(self._world.fleet.nodes[node], 0))
 
-    # -- others who write to claims
+    # -- other clients of claims
 
     def meddle(self) -> None:
         """One of these."""

@@ -1,4 +1,4 @@
-"""Pods and gangs with ResourceClaims under every misfortune, and others who write to their claims meanwhile.
+"""Pods and gangs with ResourceClaims under every misfortune, while other clients write to their claims.
 
 pytest tests/simulation/test_chaos_of_claims.py --runs 2000      a share of so many seeds
 pytest tests/simulation/test_chaos_of_claims.py --seed 1234      one of them again; a failure prints its journal

@@ -60,19 +60,27 @@ def settle(
         return None
     if sight is None:
         return Misfit(reason=placement.FAILED, message=SWITCHED_OFF)
-    for name in sorted(itertools.chain.from_iterable(map(device_claims.names, claiming))):
-        ctx.claim_waiters.add(waiter(*name), key)
+    await_claims(ctx, key, claiming)
     given = _given(ctx, read)
     if isinstance(given, Misfit):
         return given
     with ctx.placing:
-        found = placement.look(spots, given, sight, holders(ctx, sight))
+        try:
+            found = placement.look(spots, given, sight, holders(ctx, sight))
+        except errors.TryLater as problem:
+            return _pending(ctx, [spot.node.name for spot in spots], str(problem), problem.retry_after or LOOK_AGAIN)
         _begin(ctx, found.writes[:MOST_WRITES])
     for name in found.others:
         ctx.claim_waiters.add(waiter(*name), key)
     if found.misfit is not None or not found.waiting:
         return found.misfit
     return _write_all(ctx, found)
+
+
+def await_claims(ctx: SchedulerContext, key: WorkloadKey, pods: Iterable[Pod]) -> None:
+    """A change of one of their claims wakes the workload, whatever pod it was made for."""
+    for name in sorted({name for pod in pods for name in device_claims.names(pod)}):
+        ctx.claim_waiters.add(waiter(*name), key)
 
 
 def undo(ctx: SchedulerContext, pods: Iterable[Pod]) -> None:
@@ -166,12 +174,12 @@ def _write_all(ctx: SchedulerContext, found: DevicesFound) -> Misfit | ClaimsPen
     except errors.TryLater as problem:
         logger.info("claims are written later: {}", problem)
         pause = max(UNSERVED, problem.retry_after or 0.0)
-        return _pending(ctx, found, f"{found.message}; not written yet: {problem}", pause)
+        return _pending(ctx, found.waiting.values(), f"{found.message}; not written yet: {problem}", pause)
     finally:
         _end(ctx, found.writes[:MOST_WRITES])
     misfit = next((one for one in results if isinstance(one, Misfit)), None)
     again = found.soon or not all(results) or len(found.writes) > MOST_WRITES
-    return misfit or _pending(ctx, found, found.message, LOOK_AGAIN if again else None)
+    return misfit or _pending(ctx, found.waiting.values(), found.message, LOOK_AGAIN if again else None)
 
 
 def _begin(ctx: SchedulerContext, writes: Iterable[Write]) -> None:
@@ -186,9 +194,9 @@ def _end(ctx: SchedulerContext, writes: Iterable[Write]) -> None:
         ctx.device_writes.over(one.claim, ctx.clock.now())
 
 
-def _pending(ctx: SchedulerContext, found: DevicesFound, message: str, after: float | None) -> ClaimsPending:
+def _pending(ctx: SchedulerContext, nodes: Iterable[str], message: str, after: float | None) -> ClaimsPending:
     return ClaimsPending.at(
-        found.waiting.values(),
+        nodes,
         waits=placement.WAITS,
         failed=placement.FAILED,
         message=message,
