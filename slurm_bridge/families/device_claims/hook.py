@@ -63,9 +63,10 @@ class DeviceClaims:
         if shared:
             return Wait(reason=device_claims.REASON, message=shared, warning=True)
         ours = frozenset(pod.uid for pod in pods)
-        claiming = (pod for pod in pods if pod.spec.resource_claims and not pod.bound)
+        claiming = [pod for pod in pods if pod.spec.resource_claims and not pod.bound]
+        namespace = claiming[0].metadata.namespace if claiming else ""
         try:
-            with self._selectors.at_most(MOST_EVALUATIONS, MOST_LOOK_UPS):
+            with self._selectors.at_most(MOST_EVALUATIONS, MOST_LOOK_UPS, namespace):
                 obstacles = (self._obstacle(pod, sight, ours) for pod in claiming)
                 return next((one for one in obstacles if one is not None), GO)
         except TooMuch as stopped:
@@ -139,7 +140,7 @@ class DeviceClaims:
         return () if isinstance(claims, Unrequestable) else tuple(one for claim in claims for one in claim.asked)
 
     def _work_out(self, namespace: str, wishes: Collection[Wish], nodes: Nodes, session: Session) -> Denied:
-        with self._selectors.at_most(MOST_EVALUATIONS, MOST_LOOK_UPS):
+        with self._selectors.at_most(MOST_EVALUATIONS, MOST_LOOK_UPS, namespace):
             lacks = [self._lacks(namespace, wish, nodes, session) for wish in wishes]
         said = {node: tuple(dict.fromkeys(one[node] for one in lacks)) for node in nodes}
         return Denied(nodes={node: reasons for node, reasons in said.items() if all(reasons)})
