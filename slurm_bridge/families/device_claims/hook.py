@@ -18,7 +18,7 @@ from slurm_bridge.hooks.base import GO, Admit, Ask, Denied, Nodes, Session
 from slurm_bridge.hooks.needs import Need, View
 from slurm_bridge.hooks.services import HookServices
 from slurm_bridge.model import texts
-from slurm_bridge.model.devices import Device, DeviceClass, ResourceClaim
+from slurm_bridge.model.devices import BY_DEVICE, Device, DeviceClass, DeviceId, ResourceClaim
 from slurm_bridge.model.features import Feature
 from slurm_bridge.model.job import Gres
 from slurm_bridge.model.pod import Pod
@@ -166,10 +166,14 @@ class DeviceClaims:
             found = classes.get("", name)
             return found if isinstance(found, DeviceClass) else None
 
+        def holder(device: DeviceId) -> ResourceClaim | None:
+            found = claims.where(BY_DEVICE, str(device))
+            return next((one for one in found if isinstance(one, ResourceClaim)), None)
+
         return DeviceSight(
             rows=self._rows,
             claim=_claim_of(claims),
-            every_claim=lambda: (one for one in claims.all() if isinstance(one, ResourceClaim)),
+            holder=holder,
             device_class=device_class,
             on=lambda node: self._published.on(node, slices),
             matches=self._selectors.matches,

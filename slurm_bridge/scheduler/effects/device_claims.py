@@ -17,7 +17,7 @@ from loguru import logger
 from slurm_bridge import errors
 from slurm_bridge.cluster.rules.devices import DeviceSight
 from slurm_bridge.model import kinds
-from slurm_bridge.model.devices import Consumer, DeviceId, ResourceClaim
+from slurm_bridge.model.devices import Consumer, ResourceClaim
 from slurm_bridge.model.job import Phase
 from slurm_bridge.model.names import WorkloadKey
 from slurm_bridge.model.placeholder import Placeholder
@@ -66,7 +66,8 @@ def settle(
         return given
     with ctx.placing:
         try:
-            found = placement.look(spots, given, sight, holders(ctx, sight))
+            nodes = dict.fromkeys(spot.node.name for spot in spots)
+            found = placement.look(spots, given, sight, holders(ctx, sight, nodes))
         except errors.TryLater as problem:
             return _pending(ctx, [spot.node.name for spot in spots], str(problem), problem.retry_after or LOOK_AGAIN)
         _begin(ctx, found.writes[:MOST_WRITES])
@@ -138,11 +139,12 @@ def _given(ctx: SchedulerContext, read: Placeholder) -> Mapping[str, str] | Misf
     return {share.node: share.devices for share in itertools.chain.from_iterable(found)}
 
 
-def holders(ctx: SchedulerContext, sight: DeviceSight) -> Holders:
-    """As the claims say, and as we have written since."""
+def holders(ctx: SchedulerContext, sight: DeviceSight, nodes: Iterable[str]) -> Holders:
+    """Of the devices of these nodes, as the claims say, and as we have written since."""
     # Read first: what the watch tells of from here on is among the claims.
     pending = ctx.device_writes.pending(sight.claim, ctx.clock.now())
-    of: dict[DeviceId, ResourceClaim] = {device: claim for claim in sight.every_claim() for device in claim.held}
+    there = (one.id for node in nodes for one in sight.on(node))
+    of = {device: claim for device in there if (claim := sight.holder(device)) is not None}
     of.update(pending.devices)
     return Holders(of=of, left=lambda claim: _left(ctx, claim), busy=pending.busy, doubted=pending.doubted)
 
