@@ -20,6 +20,7 @@ from slurm_bridge.model.pod import Pod
 from slurm_bridge.scheduler import records
 from slurm_bridge.scheduler.ids import IdRange
 from slurm_bridge.translate import resources
+from slurm_bridge.workloads import kind_table
 from slurm_bridge.workloads.known import Known
 
 T = TypeVar("T", bound=Object)
@@ -31,7 +32,8 @@ _ATTEMPTS = 4
 class ListedObjects:
     """Implements needs.View on one list."""
 
-    def __init__(self, items: Iterable[Object]) -> None:
+    def __init__(self, kind: Kind[Any], items: Iterable[Object]) -> None:
+        self._kind = kind
         self._items = {item.key: item for item in items}
         self._all = tuple(self._items.values())
 
@@ -40,6 +42,11 @@ class ListedObjects:
 
     def all(self) -> Sequence[Object]:
         return self._all
+
+    def where(self, index: str, value: str) -> Sequence[Object]:
+        """Nothing is filed: what is looked at once costs no more without an index."""
+        values = kind_table.INDEXES[self._kind][index]
+        return tuple(one for one in self._all if value in values(one))
 
     @property
     def version(self) -> int:
@@ -94,9 +101,13 @@ def scene(servers: Servers) -> ClusterView:
 
 def views(cluster: ports.Cluster, needs: Iterable[Need]) -> Mapping[Need, View]:
     """The objects that hooks declare that they need, and the optional kinds as far as they are served."""
-    found = {need: ListedObjects(cluster.list(needs_table.KINDS[need]).items) for need in needs}
+    found = {need: _listed(cluster, needs_table.KINDS[need]) for need in needs}
     served = (need for need in needs_table.OPTIONAL if cluster.served(needs_table.KINDS[need]) is not None)
-    return {**{need: ListedObjects(cluster.list(needs_table.KINDS[need]).items) for need in served}, **found}
+    return {**{need: _listed(cluster, needs_table.KINDS[need]) for need in served}, **found}
+
+
+def _listed(cluster: ports.Cluster, kind: Kind[Object]) -> ListedObjects:
+    return ListedObjects(kind, cluster.list(kind).items)
 
 
 def pod(cluster: ports.Cluster, namespace: str, name: str) -> Pod:

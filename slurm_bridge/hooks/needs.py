@@ -67,6 +67,9 @@ class View(Protocol):
     def all(self) -> Sequence[Object]:
         """All of them, in no order; the same sequence again while nothing has changed."""
 
+    def where(self, index: str, value: str) -> Sequence[Object]:
+        """Those that an index of their kind files under this value."""
+
     @property
     def version(self) -> int:
         """Moves with every change: what was worked out from the objects holds for as long as it stands."""

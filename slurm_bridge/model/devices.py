@@ -26,6 +26,10 @@ class DeviceId(NamedTuple):
         return f"{self.driver}/{self.pool}/{self.device}"
 
 
+#: Claims are found by the devices that they have.
+BY_DEVICE: Final = "device"
+
+
 class CelExpression(Record, frozen=True, kw_only=True):
     """A condition on a device, in CEL."""
 
@@ -231,6 +235,11 @@ class ResourceClaim(Object, frozen=True, kw_only=True):
         """The devices that no other claim may get. Administrators look at devices beside their users."""
         allocation = self.status.allocation
         return () if allocation is None else tuple(one.id for one in allocation.devices.results if not one.admin_access)
+
+
+def held_devices(claim: ResourceClaim) -> Iterable[str]:
+    """Under which a claim is found."""
+    return map(str, claim.held)
 
 
 def pools(slices: Iterable[ResourceSlice]) -> Mapping[tuple[str, str, str], Sequence[ResourceSliceSpec]]:

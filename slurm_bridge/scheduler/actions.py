@@ -14,6 +14,7 @@ from slurm_bridge.scheduler.decide import Action, Decision, Facts, Pods, Stray
 from slurm_bridge.scheduler.effects import (
     bind,
     cancel,
+    device_claims,
     end,
     job_users,
     look_up,
@@ -134,11 +135,25 @@ def _submit(ctx: SchedulerContext, subject: Subject, _decision: Decision, _facts
         # Nothing is reported when the time is over for which a node is avoided.
         planned = dataclasses.replace(planned, retry_after=ctx.shunned_for(desired.workload))
     if isinstance(planned, Wait | Reject):
-        return report.of_workload(ctx, desired.workload, planned)
+        return _without_devices(ctx, subject, report.of_workload(ctx, desired.workload, planned))
     late = ctx.config.chain.commit(desired.workload, planned, ctx.keeper.snapshot())
     if late is not None:
         return report.of_workload(ctx, desired.workload, late)
     return lambda: submit.submit(ctx, desired, planned, placeholder, subject.pods.served)
+
+
+def _without_devices(ctx: SchedulerContext, subject: Subject, filed: Filed) -> Act | Filed:
+    """What it waits for may be a claim of another pod; one that is being deleted is let go for another in its place."""
+    device_claims.await_claims(ctx, subject.key, subject.pods.pods(PodState.WANTING))
+    stranded = device_claims.stranded(ctx, subject.pods)
+    if not stranded:
+        return filed
+
+    def give_back() -> Filed:
+        device_claims.undo(ctx, stranded)
+        return dataclasses.replace(filed, after=device_claims.UNSERVED)
+
+    return give_back
 
 
 def _keep(ctx: SchedulerContext, subject: Subject, _decision: Decision, _facts: Facts) -> Act:

@@ -153,6 +153,8 @@ class Core:
 
         Workloads that hold nodes until a claim is bound are looked at at once, others with claims when it settles.
         """
+        if isinstance(old, ResourceClaim) and new is not None and _claimed_alike(old, new):
+            return
         for one in (old, new):
             for key in self.context.claim_waiters.take(_claim_of(one)) if one is not None else ():
                 self.queue.activate(key, urgent=True)
@@ -164,9 +166,9 @@ class Core:
             self._nodes_changed = self.context.clock.now()
 
     def _claim_changed(self, old: Object | None, new: Object | None) -> None:
-        """A ResourceClaim: made for a pod of ours it matters for this pod only, any other for all that name claims."""
+        """A ResourceClaim: made for a pod of ours it matters for this pod, any other for all that name claims."""
         claim = new or old
-        if claim is None or (old is not None and new is not None and _claimed_alike(old, new)):
+        if claim is None:
             return
         owner = next((one for one in claim.metadata.owner_references if one.controller), None)
         pod = self.pod_index.get(owner.uid) if owner is not None else None

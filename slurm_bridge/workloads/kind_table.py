@@ -4,7 +4,7 @@ from collections.abc import Iterable, Mapping
 from typing import Any, Final
 
 from slurm_bridge.informers.store import Index
-from slurm_bridge.model import kinds
+from slurm_bridge.model import devices, kinds
 from slurm_bridge.model.announcement import Announcements
 from slurm_bridge.model.kinds import Kind
 from slurm_bridge.model.workload import Root
@@ -81,7 +81,10 @@ def _merged(specs: Iterable[KindSpec]) -> Mapping[Kind[Any], Mapping[str, Index[
 
 
 #: What stores file their objects under.
-INDEXES: Final = _merged(KINDS)
+INDEXES: Final[Mapping[Kind[Any], Mapping[str, Index[Any]]]] = {
+    **_merged(KINDS),
+    kinds.RESOURCECLAIMS: {devices.BY_DEVICE: devices.held_devices},
+}
 
 
 def called(root: Root) -> str:

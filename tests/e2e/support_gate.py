@@ -30,6 +30,7 @@ _PIECE = 1 << 16
 #: Of one connection alone, or set anew here.
 _HOPS = frozenset({"connection", "keep-alive", "transfer-encoding", "host", "content-length", "te", "upgrade"})
 _POD = re.compile(r"/pods/([^/?]+)(?:/(eviction|binding|status))?$")
+_CLAIM = re.compile(r"/resourceclaims/([^/?]+)(/status)?$")
 _SUBRESOURCES = {"eviction": "evict", "binding": "bind"}
 #: What is written on pods: by annotation, when it is written and when it is taken back.
 _NOTES = {names.ANNOTATION_ROOM: ("note", "unnote"), names.ANNOTATION_MAKES_ROOM: ("mark", "unmark")}
@@ -44,7 +45,7 @@ class When(enum.Enum):
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
 class Order:
-    """What the daemon has a server do: `what` is a verb of ours, `target` a pod, a job, or a new job's name."""
+    """What the daemon has a server do: `what` is a verb of ours, `target` a pod, claim or job, or a new job's name."""
 
     what: str
     target: str = ""
@@ -57,9 +58,19 @@ def order(method: str, path: str, body: bytes) -> Order | None:
     pod = _POD.search(bare)
     if pod is not None and method in {"POST", "PATCH"}:
         return _of_pod(pod[1], pod[2] or "", body)
+    claim = _CLAIM.search(bare)
+    if claim is not None and method == "PATCH":
+        return Order(what=_of_claim(claim[2] or "", body), target=claim[1])
     if bare.startswith("/slurm/") and "/job/" in bare and method in {"POST", "DELETE"}:
         return _of_job(method, bare.rpartition("/")[2], body)
     return None
+
+
+def _of_claim(subresource: str, body: bytes) -> str:
+    """The finalizer, then the devices; or these are taken back."""
+    if not subresource:
+        return "protect"
+    return "allocate" if json.loads(body).get("status", {}).get("allocation") else "take back"
 
 
 def _of_job(method: str, job: str, body: bytes) -> Order:

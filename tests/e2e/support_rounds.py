@@ -4,17 +4,18 @@ All say what they were given, and how long they had it.
 """
 
 import collections
-import concurrent.futures
 import contextlib
 import dataclasses
 import itertools
 import random
-from collections.abc import Callable, Iterator
+import time
+from collections.abc import Iterator
 
 from localcluster import hosts
 from tests import wait
 from tests.e2e import support_given, support_real, support_world
 from tests.e2e.support_devices import Claims, results, users
+from tests.e2e.support_gate import Gate, Order, When
 from tests.e2e.support_given import Given
 from tests.e2e.support_kinds import Objects
 from tests.e2e.support_servers import Json
@@ -29,22 +30,13 @@ SLICES = {profile: f"slice-{profile.partition('g.')[0]}" for profile in dict.fro
 SECONDS = 120.0
 
 _LABEL = "round"
-#: So long a killer waits for its moment.
-_WATCHED = 5
+#: What a daemon that was killed has tried on its start goes a minute later.
+CHECK_SECONDS = 150.0
+#: So long a killer waits for its moment: as long as others have the GPUs, nothing is ordered.
+_WATCHED = 15.0
 
-
-def _is_protected(claim: Json) -> bool:
-    """The first of the two writes of the daemon."""
-    return bool(claim["metadata"].get("finalizers")) and not results(claim)
-
-
-def _is_allocated(claim: Json) -> bool:
-    """The second; its pod is bound next."""
-    return bool(results(claim) and users(claim))
-
-
-#: Either, or whatever happens.
-_MOMENTS = (_is_protected, _is_allocated, bool)
+#: All that the daemon orders in the life of a claim; it dies before or after each of them.
+ORDERS = ("submit", "protect", "allocate", "bind", "cancel")
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -64,8 +56,8 @@ class Round:
 class Rounds:
     """Several of them may be under way."""
 
-    def __init__(self, claims: Claims, seed: int) -> None:
-        self._claims, self._world = claims, claims.world
+    def __init__(self, claims: Claims, gate: Gate, seed: int) -> None:
+        self._claims, self._world, self._gate = claims, claims.world, gate
         self._random = random.Random(seed)
         self._prefix = f"r{seed}"
         self._begun = 0
@@ -74,6 +66,9 @@ class Rounds:
         self._native: dict[int, Given] = {}
         #: How many pods had devices and no node when the daemon was killed.
         self.unbound = 0
+        #: Moments at which it is killed next; and those that came.
+        self._moments: list[tuple[str, When]] = []
+        self.deaths: collections.Counter[tuple[str, When]] = collections.Counter()
         #: Name of a pod -> its job.
         self._jobs: dict[str, int] = {}
         #: Job -> what Slurm says that it has.
@@ -148,22 +143,29 @@ class Rounds:
 
     @contextlib.contextmanager
     def _killed(self) -> Iterator[None]:
-        """The daemon, at one moment in the lives of the claims that are made meanwhile."""
-        moment, number = self._random.choice(_MOMENTS), self._random.randint(1, 4)
-        with concurrent.futures.ThreadPoolExecutor(1) as thread:
-            dead = thread.submit(self._kill_at, moment, number)
-            yield
-            while not dead.done():
-                self._look()
-            dead.result()
-
-    def _kill_at(self, moment: Callable[[Json], bool], number: int) -> None:
-        with contextlib.suppress(TimeoutError):
-            events = self._world.kube.watch(self._claims.path, _WATCHED)
-            for _ in itertools.islice((one for one in events if moment(one["object"])), number):
-                pass
+        """The daemon, at one of its orders; later, if none of these comes."""
+        if not self._moments:
+            self._moments = [(what, when) for what in ORDERS for when in When]
+            self._random.shuffle(self._moments)
+        what, when = moment = self._moments.pop()
+        left = itertools.count(-self._random.randint(0, 2))
+        trap = self._gate.trap(
+            when, lambda one: one.what == what and self._is_of_pods(one) and next(left) >= 0, self._world.daemon.kill
+        )
+        yield
+        end = time.monotonic() + _WATCHED
+        while not trap.snapped.wait(0.1) and time.monotonic() < end:
+            self._look()
+        self._gate.disarm()
+        self.deaths[moment] += trap.snapped.is_set()
         self._world.daemon.kill()
         self.unbound += len(self._allocated_before_binding())
+
+    def _is_of_pods(self, order: Order) -> bool:
+        """Not of what the daemon tries when it starts."""
+        tried = self._world.slurm.alive(self._world.daemon.cluster_id)
+        checks = {str(one.job_id) for one in tried if one.owner.get("kind") == "Check"}
+        return order.target not in checks and not order.target.startswith("slurm-bridge-check")
 
     def _allocated_before_binding(self) -> set[str]:
         having = {user["uid"] for one in self._claims.claims() if results(one) for user in users(one)}
@@ -243,7 +245,7 @@ def await_nothing(claims: Claims) -> None:
     """Until no device, no claim, no job and no pod is left, and Slurm has all GPUs back."""
     world = claims.world
     wait.until(lambda: not world.pods(), "end of all pods", support_real.SECONDS, every=0.3)
-    world.await_nothing_in_slurm()
+    world.await_nothing_in_slurm(CHECK_SECONDS)
     wait.until(lambda: not claims.claims(), "end of all claims", support_real.SECONDS, every=0.3)
     for node in ("real1", "real2"):
         wait.until(lambda one=node: support_real.allocated(world, one) == 0, f"nothing on {node}", SECONDS)

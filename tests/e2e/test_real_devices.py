@@ -3,6 +3,7 @@
 `make devices` hands them round a hundred times, while the daemon is killed twenty times.
 """
 
+import pathlib
 import secrets
 from collections.abc import Iterator, Mapping
 
@@ -10,9 +11,18 @@ import pytest
 
 from localcluster import hosts
 from tests import wait
-from tests.e2e import support_families, support_given, support_real, support_rounds, support_servers, support_world
+from tests.e2e import (
+    support_both,
+    support_gate,
+    support_given,
+    support_real,
+    support_rounds,
+    support_servers,
+    support_world,
+)
 from tests.e2e.support_devices import Claims
 from tests.e2e.support_fixtures import OpenWorld
+from tests.e2e.support_gate import Gate
 from tests.e2e.support_rounds import Rounds
 
 pytestmark = [pytest.mark.real, pytest.mark.timeout(3600)]
@@ -20,41 +30,24 @@ pytestmark = [pytest.mark.real, pytest.mark.timeout(3600)]
 #: The rights of the first to lead end soon after it is killed.
 LEASE = {"lease_seconds": 3, "renew_seconds": 2, "retry_seconds": 0.5}
 
-#: A third of the kills comes between the devices and the node of some pod.
+#: So many kills come at every order twice.
 KILLS = 20
 
 
-#: Slices of all profiles are one class.
-ROWS = [
-    {"device_class": support_given.DEVICE_CLASS, "gres": f"gpu:{hosts.WHOLE}", "index": "index"},
-    {
-        "device_class": support_given.SLICES,
-        "driver": support_given.DEVICE_CLASS,
-        "gres": "gpu",
-        "type": "profile",
-        "index": "index",
-    },
-    {"device_class": support_given.CPUS, "cpus": True, "index": "cpuID"},
-]
+@pytest.fixture(scope="module")
+def gate(cluster: Mapping[str, str], work: pathlib.Path) -> Iterator[Gate]:
+    """Where the daemon is killed."""
+    with support_gate.opened(cluster, work, "devices") as made:
+        yield made
 
 
 @pytest.fixture(scope="module")
-def claims(cluster: Mapping[str, str], kube: support_servers.Kubernetes, open_world: OpenWorld) -> Iterator[Claims]:
+def claims(
+    cluster: Mapping[str, str], kube: support_servers.Kubernetes, open_world: OpenWorld, gate: Gate
+) -> Iterator[Claims]:
     """A daemon with the hook on the real nodes, whose drivers and Slurm number the devices alike."""
     support_real.require(cluster)
-    options = {"classes": ROWS}
-    hooks = [{"name": "policy"}, {"name": "eligibility"}, {"name": "device-claims", "options": options}]
-    with support_families.granted(kube, "device-claims"):
-        partition = {"partition": support_real.PARTITION}
-        world = open_world("devices", hooks=hooks, defaults=partition, leader_election=LEASE)
-        made = Claims(world=world, device_class=support_given.DEVICE_CLASS)
-        for count, name in support_rounds.TEMPLATES.items():
-            made.template(name, count)
-        for count, name in support_rounds.CPUS.items():
-            made.template(name, count, device_class=support_given.CPUS)
-        for profile, name in support_rounds.SLICES.items():
-            condition = f'device.attributes["{support_given.DEVICE_CLASS}"].profile == "{profile}"'
-            made.template(name, 1, condition, device_class=support_given.SLICES)
+    with support_both.claims(kube, open_world, "devices", leader_election=LEASE, **gate.settings) as made:
         yield made
 
 
@@ -66,9 +59,9 @@ def forgotten(claims: Claims) -> Iterator[None]:
 
 
 @pytest.fixture
-def rounds(claims: Claims) -> Rounds:
+def rounds(claims: Claims, gate: Gate) -> Rounds:
     """Of random pods and native jobs; the names of the pods have the seed."""
-    return Rounds(claims, seed=secrets.randbelow(10**6))
+    return Rounds(claims, gate, seed=secrets.randbelow(10**6))
 
 
 def test_pods_are_given_what_a_native_job_leaves(claims: Claims) -> None:
@@ -158,12 +151,13 @@ def test_no_device_is_given_twice(claims: Claims, rounds: Rounds, request: pytes
 def test_a_daemon_that_is_killed_gives_no_device_twice(
     claims: Claims, rounds: Rounds, request: pytest.FixtureRequest
 ) -> None:
-    """At random moments of its claims' lives; no claim is leaked, and every pod has run with Slurm's devices."""
+    """Before and after each order of its claims' lives; none is leaked, and every pod has run with Slurm's devices."""
     kills = max(1, request.config.getoption("--device-rounds") // 5)
     for _ in range(kills):
         rounds.begin(killing=True)
         rounds.settle(but=2)
     rounds.settle()
     rounds.judge()
+    assert 2 * rounds.deaths.total() > kills, f"few of {kills} kills came at their moments: {rounds.deaths}"
     assert rounds.unbound or kills < KILLS, "no kill came between the devices and the node of a pod"
     support_rounds.await_nothing(claims)

@@ -55,6 +55,10 @@ RACKS: Mapping[str, Any] = {
     "options": {"topologies": [{"name": "site", "levels": ["hall", "rack"], "source": "copy", "conf": racks.CONF}]},
 }
 
+#: ResourceClaims for GPUs whose indices Slurm has too.
+DEVICE_ROW: Mapping[str, Any] = {"device_class": "gpu.example.com", "gres": "gpu", "index": "index"}
+DEVICES: Mapping[str, Any] = {"name": "device-claims", "options": {"classes": [DEVICE_ROW]}}
+
 USUAL_QUEUE = "root.all.default"
 
 
@@ -150,6 +154,8 @@ KNOWN: Mapping[str, Mapping[str, Any]] = {
     "places": {"name": "kai", "options": {"topologies": [{"name": "site", "levels": ["hall", "rack"]}]}},
     "samples": {**VELA, "options": {**VELA["options"], "nodes_bp": 2000}},
     "rules": {"name": "kube-scheduler"},
+    "devices": DEVICES,
+    "any devices": {"name": "device-claims", "options": {"classes": [{**DEVICE_ROW, "without_index": "choose"}]}},
 }
 
 #: Some of them together, in order.

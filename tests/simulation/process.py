@@ -92,6 +92,8 @@ class Daemon:
         self._synced = 0
         self._again = 0.0
         self.deaf_until = 0.0
+        #: What hooks have followed, of which nothing is heard until then.
+        self.lags: dict[Need, float] = {}
 
     def _views(self, needs: Iterable[Need]) -> Mapping[Need, Store[Any]]:
         """What was not followed yet is asked for at once."""
@@ -120,7 +122,9 @@ class Daemon:
 
     def beat(self) -> None:
         """Everything that is to be done at this moment."""
-        told = [self._hear(feed) for feed in (*self._needed.values(), *self.feeds)]
+        now = self._world.clock.now()
+        needed = [feed for need, feed in self._needed.items() if not (self._recovered and now < self.lags.get(need, 0))]
+        told = [self._hear(feed) for feed in (*needed, *self.feeds)]
         self._welcome()
         if not self._recovered and not (all(told) and self._recover()):
             return

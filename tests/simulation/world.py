@@ -16,7 +16,7 @@ from slurm_bridge.sim.kube import pods, resources
 from slurm_bridge.sim.kube.world import PocketKube
 from slurm_bridge.sim.slurm import state
 from slurm_bridge.sim.slurm.pocket import TOKENS_OF_SLURM, PocketSlurm
-from slurm_bridge.sim.wire import Request
+from slurm_bridge.sim.wire import Handler, Request
 from slurm_bridge.slurm.client import SlurmClient
 from slurm_bridge.slurm.settings import SlurmSettings
 from tests.direct_kube import DirectAccess
@@ -63,6 +63,8 @@ class World:
         self.observer = Observer(self.kube, self.slurm, slurm_names, fenced=fenced)
         self.updates = Updates(self.kube.store, self.slurm, self.observer)
         self.weather = Weather(self.dice, now=self.clock.now, pass_time=self.pass_time)
+        #: Between a daemon and Kubernetes, the innermost first.
+        self.around_kube: list[Callable[[Handler, str], Handler]] = []
         self._token = token
         token.write_text(self.slurm.secret)
         self.furnish()
@@ -141,7 +143,10 @@ class World:
 
     def cluster(self, who: str, clock: ports.Clock) -> KubeClient:
         """Kubernetes as this daemon reaches it."""
-        handler = self.observer.evicted.around(self.weather.before(self.kube.handler, Side.KUBE, who), who)
+        handler = self.kube.handler
+        for around in self.around_kube:
+            handler = around(handler, who)
+        handler = self.observer.evicted.around(self.weather.before(handler, Side.KUBE, who), who)
         line = Line(handler, clock=clock)
         return KubeClient(DirectAccess(line, token=self.kube.token), clock=clock, dice=random.Random(1), instance=who)
 

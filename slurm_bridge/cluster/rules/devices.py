@@ -69,7 +69,7 @@ class DeviceSight:
 
     rows: Rows
     claim: Callable[[str, str], ResourceClaim | None]
-    every_claim: Callable[[], Iterable[ResourceClaim]]
+    holder: Callable[[DeviceId], ResourceClaim | None]
     device_class: Callable[[str], DeviceClass | None]
     on: Callable[[str], Sequence[NodeDevice]]
     matches: Matches

@@ -22,7 +22,7 @@ from slurm_bridge.hooks.base import GO, Admit, Ask, Denied, Nodes, Session
 from slurm_bridge.hooks.needs import Need, View
 from slurm_bridge.hooks.services import HookServices
 from slurm_bridge.model import texts
-from slurm_bridge.model.devices import Device, DeviceClass, ResourceClaim
+from slurm_bridge.model.devices import BY_DEVICE, Device, DeviceClass, DeviceId, ResourceClaim
 from slurm_bridge.model.features import Feature
 from slurm_bridge.model.job import Gres
 from slurm_bridge.model.pod import Pod
@@ -73,9 +73,10 @@ class DeviceClaims:
         pods, sight = ask.every_pod, self._sight(session.view)
         shared = device_claims.shared(pods) if ask.workload.gang is not None else {}
         ours = frozenset(pod.uid for pod in pods)
-        claiming = (pod for pod in pods if not pod.bound and sight.asks(pod))
+        claiming = [pod for pod in pods if not pod.bound and sight.asks(pod)]
+        namespace = claiming[0].metadata.namespace if claiming else ""
         try:
-            with self._selectors.at_most(MOST_EVALUATIONS, MOST_LOOK_UPS):
+            with self._selectors.at_most(MOST_EVALUATIONS, MOST_LOOK_UPS, namespace):
                 wrong = next(_unshareable(shared, lambda pod: self._options(pod, sight, session.view)), "")
                 if wrong:
                     return Wait(reason=device_claims.REASON, message=wrong, warning=True)
@@ -90,7 +91,7 @@ class DeviceClaims:
         version, devices = _version(session.view), ask.devices
         namespace = next(iter(ask.workload.pods)).metadata.namespace
         try:
-            with self._selectors.at_most(MOST_EVALUATIONS, MOST_LOOK_UPS):
+            with self._selectors.at_most(MOST_EVALUATIONS, MOST_LOOK_UPS, namespace):
                 each = (self._wishes(pod, session.view, devices.get(pod.uid)) for pod in waiting)
                 wishes = dict.fromkeys(itertools.chain.from_iterable(each))
             if not wishes or () in wishes:
@@ -126,7 +127,7 @@ class DeviceClaims:
             return found
         shared = device_claims.shared(workload.pods)
         try:
-            with self._selectors.at_most(MOST_EVALUATIONS, MOST_LOOK_UPS):
+            with self._selectors.at_most(MOST_EVALUATIONS, MOST_LOOK_UPS, claiming[0].metadata.namespace):
                 # What is behind extended resources is asked for apart.
                 sight = dataclasses.replace(self._sight(views.__getitem__), class_of=class_resources.no_class)
                 for pod in claiming:
@@ -166,7 +167,7 @@ class DeviceClaims:
     ) -> Wish:
         """The first wish that can come true for all pods, else for one, else the first of all."""
         for_one: Wish | None = None
-        with self._selectors.at_most(MOST_EVALUATIONS, MOST_LOOK_UPS):
+        with self._selectors.at_most(MOST_EVALUATIONS, MOST_LOOK_UPS, namespace):
             for wish in wishes:
                 there = sum(one.pods for one in self._judge(namespace, wish, nodes, view).values())
                 if there >= count:
@@ -255,7 +256,7 @@ class DeviceClaims:
     def _types_of(self, namespace: str, asked: AskedDevices, view: Callable[[Need], View]) -> Sequence[str]:
         """Those of all devices that it may get, whatever the node; while there are none, the last ones."""
         nodes = self._published.nodes(view(Need.RESOURCESLICES))
-        with self._selectors.at_most(MOST_EVALUATIONS, MOST_LOOK_UPS):
+        with self._selectors.at_most(MOST_EVALUATIONS, MOST_LOOK_UPS, namespace):
             judged = self._judge(namespace, (asked,), nodes, view)
         found = sorted(frozenset[str]().union(*(one.types for one in judged.values())))
         with self._lock:
@@ -265,7 +266,7 @@ class DeviceClaims:
             return self._last_types.get((namespace, asked), ())
 
     def _work_out(self, namespace: str, wishes: Collection[Wish], nodes: Nodes, view: Callable[[Need], View]) -> Denied:
-        with self._selectors.at_most(MOST_EVALUATIONS, MOST_LOOK_UPS):
+        with self._selectors.at_most(MOST_EVALUATIONS, MOST_LOOK_UPS, namespace):
             judged = [self._judge(namespace, wish, nodes, view) for wish in wishes]
         said = {node: tuple(dict.fromkeys(one[node].lacks for one in judged)) for node in nodes}
         return Denied(nodes={node: reasons for node, reasons in said.items() if all(reasons)})
@@ -294,10 +295,14 @@ class DeviceClaims:
             found = classes.get("", name)
             return found if isinstance(found, DeviceClass) else None
 
+        def holder(device: DeviceId) -> ResourceClaim | None:
+            found = claims.where(BY_DEVICE, str(device))
+            return next((one for one in found if isinstance(one, ResourceClaim)), None)
+
         return DeviceSight(
             rows=self._rows,
             claim=_claim_of(claims),
-            every_claim=lambda: (one for one in claims.all() if isinstance(one, ResourceClaim)),
+            holder=holder,
             device_class=device_class,
             on=lambda node: self._published.on(node, slices),
             matches=self._selectors.matches,

@@ -2,8 +2,8 @@
 
 Every user may write a condition. It is bounded in length and words, most of the language is refused that a condition on
 a device does not need (`cel`), and a result is kept for all devices of which the condition sees the same. Compiling and
-evaluating is bounded in time, for each pass and for all workloads together. A condition that fails on a device is not
-met by it.
+evaluating is bounded in time, for each pass and for all workloads together, of which each namespace has its part. A
+condition that fails on a device is not met by it.
 """
 
 import contextlib
@@ -36,7 +36,8 @@ MOST_RESULTS: Final = 1 << 16
 
 #: Seconds of one pass after which nothing more is begun.
 PASS_SECONDS: Final = 0.04
-#: All workloads together have this share of the time, and save up so many seconds.
+#: All workloads together have this share of the time, and save up so many seconds. Namespaces that compare at the same
+#: time have equal parts of both.
 SHARE: Final = 0.1
 MOST_SAVED: Final = 0.2
 #: What was begun took longer, at most so many seconds of it are paid back.
@@ -64,6 +65,7 @@ class _Pass(threading.local):
     """
 
     under_way: bool = False
+    namespace: str = ""
     until: float | None = None
     evaluations: int = 0
     look_ups: int = 0
@@ -79,19 +81,54 @@ class _Pass(threading.local):
 
 
 class _Purse:
-    """Seconds for compiling and evaluating, filled at a steady rate. Used under the lock of its owner."""
+    """Seconds of one namespace, filled at a steady rate."""
 
-    def __init__(self, now: float) -> None:
-        self._seconds, self._at = MOST_SAVED, now
+    def __init__(self, now: float, part: float) -> None:
+        self._seconds, self._at = MOST_SAVED * part, now
 
-    def pause(self, now: float) -> float:
+    def fill(self, now: float, part: float) -> bool:
+        """Up to this moment; whether it is full."""
+        most = MOST_SAVED * part
+        self._seconds = min(most, self._seconds + SHARE * part * max(0.0, now - self._at))
+        self._at = now
+        return self._seconds >= most
+
+    def pause(self, part: float) -> float:
         """After how many seconds there is something in it; 0 where there is now."""
-        self._seconds, self._at = min(MOST_SAVED, self._seconds + SHARE * max(0.0, now - self._at)), now
-        return 0.0 if self._seconds > 0 else -self._seconds / SHARE + SHARE
+        return 0.0 if self._seconds > 0 else -self._seconds / (SHARE * part) + SHARE
 
     def take(self, seconds: float) -> None:
         """What was used."""
         self._seconds = max(-MOST_OWED, self._seconds - seconds)
+
+
+class _Purses:
+    """One for each namespace that has used something, until it is full again. Used under the lock of their owner.
+
+    All of them are looked at once in a while only: there may be many.
+    """
+
+    def __init__(self) -> None:
+        self._of: dict[str, _Purse] = {}
+        self._looked = 0.0
+
+    def pause(self, namespace: str, now: float) -> float:
+        """After how many seconds there is something for this namespace; 0 where there is now."""
+        if now - self._looked >= 1.0:
+            self._looked, part = now, self._part
+            self._of = {name: one for name, one in self._of.items() if not one.fill(now, part)}
+        purse = self._of.setdefault(namespace, _Purse(now, 1 / (len(self._of) + 1)))
+        purse.fill(now, self._part)
+        return purse.pause(self._part)
+
+    @property
+    def _part(self) -> float:
+        return 1 / max(1, len(self._of))
+
+    def take(self, namespace: str, seconds: float) -> None:
+        """What was used."""
+        if namespace in self._of:
+            self._of[namespace].take(seconds)
 
 
 class UnusableSelector(Exception):
@@ -126,7 +163,7 @@ class Selectors:
         self._programs: MutableMapping[str, Program] = caches.bounded(most=_MOST_PROGRAMS)
         self._results: MutableMapping[bytes, bool] = caches.bounded(most=MOST_RESULTS)
         self._pass = _Pass()
-        self._purse = _Purse(clock())
+        self._purses = _Purses()
 
     def problem(self, text: str) -> str:
         """Why a condition is not evaluated; "" where it is. Raises TooMuch."""
@@ -149,8 +186,8 @@ class Selectors:
         return known
 
     @contextlib.contextmanager
-    def at_most(self, evaluations: int, look_ups: int) -> Iterator[None]:
-        """Within this, so much is done in this thread, and nothing more is begun after `PASS_SECONDS`.
+    def at_most(self, evaluations: int, look_ups: int, namespace: str = "") -> Iterator[None]:
+        """Within this, so much is done in this thread for this namespace, and nothing is begun after `PASS_SECONDS`.
 
         Within another one, that one counts.
         """
@@ -158,11 +195,11 @@ class Selectors:
             yield
             return
         self._pass.evaluations, self._pass.look_ups = evaluations, look_ups
-        self._pass.under_way, self._pass.until = True, None
+        self._pass.under_way, self._pass.until, self._pass.namespace = True, None, namespace
         try:
             yield
         finally:
-            self._pass.under_way = False
+            self._pass.under_way, self._pass.namespace = False, ""
 
     def rest(self) -> None:
         """Between two nodes: raises TooMuch where enough results were looked up. Each pass gets to one at least."""
@@ -206,7 +243,7 @@ class Selectors:
         """Something costly, if there is still time for it."""
         began = self._clock()
         with self._lock:
-            pause = self._purse.pause(began)
+            pause = self._purses.pause(self._pass.namespace, began)
         if pause:
             raise TooMuch(pause)
         self._pass.begin(began)
@@ -214,7 +251,7 @@ class Selectors:
             yield
         finally:
             with self._lock:
-                self._purse.take(self._clock() - began)
+                self._purses.take(self._pass.namespace, self._clock() - began)
 
 
 def _language() -> Callable[[str], Program]:

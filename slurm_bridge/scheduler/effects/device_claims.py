@@ -18,8 +18,9 @@ from loguru import logger
 from slurm_bridge import errors
 from slurm_bridge.cluster.rules.devices import DeviceSight
 from slurm_bridge.model import kinds
-from slurm_bridge.model.devices import Consumer, DeviceId, ResourceClaim
+from slurm_bridge.model.devices import Consumer, ResourceClaim
 from slurm_bridge.model.job import NodeShare, Phase
+from slurm_bridge.model.names import WorkloadKey
 from slurm_bridge.model.placeholder import Placeholder
 from slurm_bridge.model.pod import Pod
 from slurm_bridge.model.verdict import Reject
@@ -39,6 +40,7 @@ from slurm_bridge.scheduler.placement.device_claims import (
 )
 from slurm_bridge.scheduler.placement.misfit import ClaimsPending, Misfit
 from slurm_bridge.scheduler.state import DesiredJob
+from slurm_bridge.scheduler.workload_pods import PodState, WorkloadPods
 
 #: The kinds that are patched here; the access rules of the deployment are compared with it.
 WRITTEN: Final = (kinds.RESOURCECLAIMS,)
@@ -62,20 +64,32 @@ def settle(
         return None
     if sight is None:
         return Misfit(reason=placement.FAILED, message=SWITCHED_OFF)
-    for name in sorted(itertools.chain.from_iterable(map(sight.names, claiming))):
-        ctx.claim_waiters.add(waiter(*name), key)
+    await_claims(ctx, key, claiming)
     given = _given(ctx, read)
     if isinstance(given, Misfit):
         return given
     with ctx.placing:
         asked, mates = desired.translated.devices, frozenset(pod.uid for pod in desired.workload.pods)
-        found = placement.look(spots, given, asked, sight, holders(ctx, sight), mates)
+        nodes = dict.fromkeys(spot.node.name for spot in spots)
+        try:
+            found = placement.look(spots, given, asked, sight, holders(ctx, sight, nodes), mates)
+        except errors.TryLater as problem:
+            return _pending(ctx, nodes, str(problem), problem.retry_after or LOOK_AGAIN)
         _begin(ctx, found.writes[:MOST_WRITES])
     for name in found.others:
         ctx.claim_waiters.add(waiter(*name), key)
     if found.misfit is not None or not found.waiting:
         return found.misfit
     return _write_all(ctx, found)
+
+
+def await_claims(ctx: SchedulerContext, key: WorkloadKey, pods: Iterable[Pod]) -> None:
+    """A change of one of their claims wakes the workload, whatever pod it was made for."""
+    sight = ctx.config.chain.devices
+    if sight is None:
+        return
+    for name in sorted({name for pod in pods for name in sight.names(pod)}):
+        ctx.claim_waiters.add(waiter(*name), key)
 
 
 def undo(ctx: SchedulerContext, pods: Iterable[Pod]) -> None:
@@ -103,6 +117,16 @@ def _claims(pod: Pod, sight: DeviceSight | None) -> bool:
     return asks or pod.status.extended_resource_claim_status is not None
 
 
+def stranded(ctx: SchedulerContext, members: WorkloadPods) -> tuple[Pod, ...]:
+    """Those without a node, where a claim of theirs is being deleted and has devices: nothing else would let it go."""
+    sight = ctx.config.chain.devices
+    if sight is None:
+        return ()
+    waiting = tuple(pod for pod in members.pods(PodState.WANTING) if _claims(pod, sight))
+    leaving = any(one.metadata.deletion_timestamp and one.held for one in _only_for(sight, waiting))
+    return waiting if leaving else ()
+
+
 def waiter(namespace: str, name: str) -> str:
     """Under which workloads wait for a claim."""
     return f"{kinds.RESOURCECLAIMS.kind} {namespace}/{name}"
@@ -128,11 +152,12 @@ def _given(ctx: SchedulerContext, read: Placeholder) -> Mapping[str, NodeShare] 
     return {share.node: share for share in itertools.chain.from_iterable(found)}
 
 
-def holders(ctx: SchedulerContext, sight: DeviceSight) -> Holders:
-    """As the claims say, and as we have written since."""
+def holders(ctx: SchedulerContext, sight: DeviceSight, nodes: Iterable[str]) -> Holders:
+    """Of the devices of these nodes, as the claims say, and as we have written since."""
     # Read first: what the watch tells of from here on is among the claims.
     pending = ctx.device_writes.pending(sight.claim, ctx.clock.now())
-    of: dict[DeviceId, ResourceClaim] = {device: claim for claim in sight.every_claim() for device in claim.held}
+    there = (one.id for node in nodes for one in sight.on(node))
+    of = {device: claim for device in there if (claim := sight.holder(device)) is not None}
     of.update(pending.devices)
     return Holders(of=of, left=lambda claim: _left(ctx, claim), busy=pending.busy, doubted=pending.doubted)
 
@@ -164,12 +189,12 @@ def _write_all(ctx: SchedulerContext, found: DevicesFound) -> Misfit | ClaimsPen
     except errors.TryLater as problem:
         logger.info("claims are written later: {}", problem)
         pause = max(UNSERVED, problem.retry_after or 0.0)
-        return _pending(ctx, found, f"{found.message}; not written yet: {problem}", pause)
+        return _pending(ctx, found.waiting.values(), f"{found.message}; not written yet: {problem}", pause)
     finally:
         _end(ctx, found.writes[:MOST_WRITES])
     misfit = next((one for one in results if isinstance(one, Misfit)), None)
     again = found.soon or not all(results) or len(found.writes) > MOST_WRITES
-    return misfit or _pending(ctx, found, found.message, LOOK_AGAIN if again else None)
+    return misfit or _pending(ctx, found.waiting.values(), found.message, LOOK_AGAIN if again else None)
 
 
 def _begin(ctx: SchedulerContext, writes: Iterable[Write]) -> None:
@@ -188,9 +213,9 @@ def _end(ctx: SchedulerContext, writes: Iterable[Write]) -> None:
             ctx.device_writes.over(one.claim, ctx.clock.now())
 
 
-def _pending(ctx: SchedulerContext, found: DevicesFound, message: str, after: float | None) -> ClaimsPending:
+def _pending(ctx: SchedulerContext, nodes: Iterable[str], message: str, after: float | None) -> ClaimsPending:
     return ClaimsPending.at(
-        found.waiting.values(),
+        nodes,
         waits=placement.WAITS,
         failed=placement.FAILED,
         message=message,

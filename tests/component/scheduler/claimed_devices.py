@@ -56,15 +56,15 @@ def using(*templates: str, **claims: str) -> Json:
     return {"resourceClaims": entries + [{"name": key, "resourceClaimName": value} for key, value in claims.items()]}
 
 
-class Devices:
-    """What a driver publishes, and what users ask for."""
+class DeviceObjects:
+    """What a driver publishes, and what users ask for, in a world."""
 
-    def __init__(self, bridge: Bridge) -> None:
-        self.bridge, self.kube = bridge, bridge.kube
+    def __init__(self, world: World) -> None:
+        self.kube = world.kube
         selector = {"cel": {"expression": f'device.driver == "{DRIVER}"'}}
         self.kube.create(kinds.DEVICECLASSES, {"metadata": {"name": DRIVER}, "spec": {"selectors": [selector]}})
-        for node, slurm in bridge.world.fleet.nodes.items():
-            self.publish(node, bridge.world.fleet.gpus.get(slurm, 0))
+        for node, slurm in world.fleet.nodes.items():
+            self.publish(node, world.fleet.gpus.get(slurm, 0))
 
     def named(self, resource: str) -> None:
         """Pods may ask for devices of the class by this extended resource."""
@@ -136,6 +136,14 @@ class Devices:
     def claims(self) -> list[Json]:
         """All of them."""
         return self.kube.list(kinds.RESOURCECLAIMS)
+
+
+class Devices(DeviceObjects):
+    """The same, and what the pods of a bridge have of it."""
+
+    def __init__(self, bridge: Bridge) -> None:
+        super().__init__(bridge.world)
+        self.bridge = bridge
 
     def of(self, pod: str) -> list[Json]:
         """The claims of a pod."""

@@ -60,6 +60,11 @@ class Scene:
         self.bridge = bridge_of(self.bridge.folder, self.bridge.world)
         self.devices.bridge = self.bridge
 
+    def takeover(self) -> None:
+        """The daemon stands still in the middle of a call, another one leads for a while, and then it goes on."""
+        self.bridge.leads = False
+        bridge_of(self.bridge.folder, self.bridge.world).run(10)
+
     def told(self) -> None:
         """No device is left with a claim, and no job with Slurm."""
         self.ended = self.bridge.world.weather.calls

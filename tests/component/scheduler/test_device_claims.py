@@ -12,10 +12,20 @@ from slurm_bridge.hooks.services import ChainServices
 from slurm_bridge.model import kinds, names
 from slurm_bridge.sim import faults
 from slurm_bridge.sim.slurm import state
-from tests.component.scheduler.claimed_devices import DRIVER, Devices, Json, bridge_of, exactly, results_of, using
+from tests.component.scheduler.claimed_devices import (
+    DRIVER,
+    Devices,
+    Json,
+    bridge_of,
+    exactly,
+    hooks,
+    results_of,
+    using,
+)
 from tests.component.scheduler.gang_scenes import member
 from tests.component.scheduler.whole_core import Bridge
-from tests.simulation.world import NAMESPACE
+from tests.simulation import fleet
+from tests.simulation.world import NAMESPACE, World
 
 SORTS = ("small", "big")
 MODEL = f'device.attributes["{DRIVER}"].model'
@@ -201,8 +211,28 @@ class TestAllocation:
             bridge.run(20)
             assert not bridge.node_of("a")
             assert devices.held("a") == []
+            assert bridge.condition("a")[0] == "WaitsForDevices"
+            assert "compared with the conditions (CEL)" in bridge.condition("a")[1]
         bridge.until(lambda: bridge.node_of("a"))
         assert bridge.submits() == 1
+
+    def test_nodes_are_given_back_when_there_is_no_time_to_compare(
+        self, tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        """After `workloads.volume_seconds`, as with every other wait for claims."""
+        monkeypatch.setattr(selectors, "MOST_RESULTS", 1)
+        world = World(1, tmp_path / "token", fleet=fleet.HYBRID)
+        bridge = Bridge(tmp_path, world=world, hooks=hooks(), workloads={"volume_seconds": 30})
+        devices = Devices(bridge)
+        devices.template("third", exactly("gpu", 1, f'device.attributes["{DRIVER}"].index < 9'))
+        bridge.slurm.control.pause()
+        bridge.pod("a", spec=using("third"))
+        bridge.until(lambda: bridge.submits() == 1)
+        monkeypatch.setattr(selectors, "MOST_SAVED", -1e-9)
+        bridge.slurm.control.unpause()
+        bridge.run(25)
+        assert not bridge.job("a").over
+        bridge.until(lambda: any(reason == "DeviceAllocationFailed" for reason, _ in bridge.events("a")), 20)
 
     def test_classes_with_types_share_a_node(self, tmp_path: pathlib.Path) -> None:
         """Slurm knows which GPUs of n1 are small and which are big, and each claim of the pod gets its sort."""
@@ -261,6 +291,19 @@ class TestAllocation:
         assert bridge.submits() == 1
         bridge.delete("a")
         bridge.until(lambda: bridge.node_of("b"))
+
+    def test_a_pod_that_names_the_claim_of_another_pod_is_woken(self, bridge: Bridge, devices: Devices) -> None:
+        """The claim was made for that pod, whose end takes it away: the one that waits says so at once."""
+        devices.template()
+        bridge.pod("a", spec=using("one"))
+        bridge.until(lambda: bridge.node_of("a"))
+        (claim,) = devices.of("a")
+        bridge.pod("b", spec=using(it=claim["metadata"]["name"]))
+        bridge.until(lambda: bridge.condition("b")[0] == "ResourceClaimInUse")
+        bridge.delete("a")
+        bridge.until(lambda: not bridge.exists("a") and not devices.claims(), 30)
+        bridge.run(1)
+        assert "does not exist" in bridge.condition("b")[1]
 
     @pytest.mark.security("input")
     @pytest.mark.parametrize(

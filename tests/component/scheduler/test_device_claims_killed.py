@@ -5,11 +5,14 @@ import pathlib
 import pytest
 
 from slurm_bridge import errors
+from slurm_bridge.model import kinds
+from slurm_bridge.model.devices import FINALIZER
 from slurm_bridge.scheduler.effects import device_claims
 from slurm_bridge.sim import faults
 from tests.component.scheduler.claimed_devices import Devices, bridge_of, exactly, using
 from tests.component.scheduler.device_rules import DeviceRules
 from tests.component.scheduler.whole_core import Bridge
+from tests.simulation.world import NAMESPACE
 
 
 def test_a_lost_answer_to_the_allocation_is_found_on_the_claim(tmp_path: pathlib.Path) -> None:
@@ -94,6 +97,38 @@ def test_a_claim_that_changed_meanwhile_is_looked_at_again(tmp_path: pathlib.Pat
     assert "has devices for others" in bridge.condition("a")[1]
     devices.clear("mine")
     bridge.until(lambda: bridge.node_of("a"))
+
+
+def test_a_claim_that_is_deleted_before_its_pod_has_a_node_comes_anew(tmp_path: pathlib.Path) -> None:
+    """Its devices are given back, so that it can go; a copy of it is made, and the pod gets a node with that."""
+    bridge = bridge_of(tmp_path)
+    devices = Devices(bridge)
+    DeviceRules(bridge.world).watch()
+    devices.template()
+    bridge.kube_calls.plan(faults.Answer(503), method="POST", target="/binding", times=1)
+    bridge.pod("a", spec=using("one"))
+    bridge.until(lambda: devices.held("a"))
+    (claim,) = devices.of("a")
+    bridge.kube_calls.plan(faults.Answer(503), method="PATCH", target="/resourceclaims/", times=2)
+    bridge.kube.delete(kinds.RESOURCECLAIMS, (NAMESPACE, claim["metadata"]["name"]))
+    bridge.until(lambda: bridge.node_of("a"))
+    assert [one["metadata"]["uid"] for one in devices.of("a")] != [claim["metadata"]["uid"]]
+
+
+def test_a_claim_that_is_deleted_keeps_devices_of_others(tmp_path: pathlib.Path) -> None:
+    """Another scheduler has given them to it: only that one takes them back."""
+    bridge = bridge_of(tmp_path)
+    devices = Devices(bridge)
+    devices.claim("mine")
+    uid = bridge.pod("other", spec={"schedulerName": "other", "nodeName": "n2", **using(it="mine")})
+    devices.allocate("mine", "n2", "gpu-3", pods={"other": uid})
+    bridge.kube.merge(kinds.RESOURCECLAIMS, (NAMESPACE, "mine"), {"metadata": {"finalizers": [FINALIZER]}})
+    bridge.kube.delete(kinds.RESOURCECLAIMS, (NAMESPACE, "mine"))
+    bridge.pod("a", spec=using(it="mine"))
+    bridge.run(30)
+    assert devices.held("a") == ["n2/gpu-3"]
+    assert bridge.condition("a")[0] == "WaitsForResourceClaims"
+    assert bridge.kube_calls.count(method="PATCH", target="/resourceclaims/") == 0
 
 
 def _end_and_hold(bridge: Bridge, name: str) -> None:

@@ -2,7 +2,6 @@
 
 import dataclasses
 import types
-from collections.abc import Iterator
 from typing import Any, cast
 
 from slurm_bridge.cluster.rules.devices import DeviceSight, NodeDevice
@@ -65,7 +64,7 @@ def sight(*claims: ResourceClaim, row: DeviceRow = ROW) -> DeviceSight:
     return DeviceSight(
         rows={CLASS: row},
         claim=lambda namespace, name: known.get((namespace, name)),
-        every_claim=lambda: claims,
+        holder=lambda device: next((one for one in claims if device in one.held), None),
         device_class=lambda name: DeviceClass(metadata=ObjectMeta(name=name)),
         on=lambda _node: there,
         matches=lambda *_: True,
@@ -74,7 +73,7 @@ def sight(*claims: ResourceClaim, row: DeviceRow = ROW) -> DeviceSight:
 
 def look(seen: DeviceSight, given: str = "gpu:1(IDX:0)", **more: Any) -> DevicesFound:
     """What the claim of the pod gets."""
-    of = {device: one for one in seen.every_claim() for device in one.held}
+    of = {device: one for device in GPUS if (one := seen.holder(device)) is not None}
     spots = [Spot(pod=POD, slurm_name="n1", node=NODE)]
     share = NodeShare(node="n1", cpus=1, memory_mib=1, devices=given)
     return device_claims.look(spots, {"n1": share}, {}, seen, Holders(of=of, left=lambda _claim: True, **more))
@@ -116,10 +115,24 @@ def test_a_write_of_which_the_watch_tells_meanwhile_is_seen() -> None:
     writes.begin(store["mine"], [GPUS[0]])
     writes.over(store["mine"], 0.0)
 
-    def every_claim() -> Iterator[ResourceClaim]:
-        yield from tuple(store.values())
+    def holder(device: DeviceId) -> ResourceClaim | None:
+        found = store["mine"]
         store["mine"] = claim(2, GPUS[0])
+        return found if device in found.held else None
 
-    seen = dataclasses.replace(sight(), every_claim=every_claim, claim=lambda _namespace, name: store.get(name))
+    seen = dataclasses.replace(sight(), holder=holder, claim=lambda _namespace, name: store.get(name))
     ctx = types.SimpleNamespace(device_writes=writes, clock=types.SimpleNamespace(now=lambda: 1.0))
-    assert GPUS[0] in effects.holders(cast("SchedulerContext", ctx), seen).of
+    assert GPUS[0] in effects.holders(cast("SchedulerContext", ctx), seen, ["n1"]).of
+
+
+def test_only_the_devices_of_the_nodes_are_looked_up() -> None:
+    """However many claims there are elsewhere."""
+    asked: list[DeviceId] = []
+
+    def holder(device: DeviceId) -> ResourceClaim | None:
+        asked.append(device)
+        return None
+
+    ctx = types.SimpleNamespace(device_writes=DeviceWrites(), clock=types.SimpleNamespace(now=lambda: 1.0))
+    found = effects.holders(cast("SchedulerContext", ctx), dataclasses.replace(sight(), holder=holder), ["n1"])
+    assert (found.of, asked) == ({}, list(GPUS))

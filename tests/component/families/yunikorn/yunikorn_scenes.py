@@ -104,6 +104,10 @@ class Listed:
     def all(self) -> Any:
         return tuple(self._items.values())
 
+    def where(self, _index: str, _value: str) -> Any:
+        """Nothing of it is found by anything but its name."""
+        return ()
+
     @property
     def version(self) -> int:
         return 0

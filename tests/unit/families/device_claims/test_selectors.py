@@ -1,5 +1,7 @@
 """Conditions on devices in CEL: what they mean, what is refused, and what they cost."""
 
+import collections
+import contextlib
 import time
 
 import pytest
@@ -187,6 +189,50 @@ def test_all_passes_together_have_a_part_of_the_time() -> None:
     assert stopped.value.pause > 0
     timer.now += stopped.value.pause
     assert selectors.matches(text, DRIVER, device(30))
+
+
+@pytest.mark.security("fairness")
+def test_a_namespace_with_many_conditions_leaves_others_their_part() -> None:
+    """It waits for what it has used itself; another one goes on at once, and has a half of the time from then on."""
+    timer = Timer()
+    selectors, turns = Selectors(timer), collections.Counter[str]()
+
+    def compare(namespace: str, number: int) -> float:
+        """How long it has to wait."""
+        try:
+            with selectors.at_most(9, 1000, namespace):
+                timer.each = 0.01
+                selectors.problem(f"{OURS}.index == {number}")
+            turns[namespace] += 1
+        except TooMuch as stopped:
+            return stopped.pause
+        finally:
+            timer.each = 0.0
+        return 0.0
+
+    while not compare("greedy", turns["greedy"]):
+        pass
+    assert compare("modest", -1) == 0.0
+    turns.clear()
+    for second in range(200):
+        timer.now += 1.0
+        for namespace, offset in (("greedy", 1000), ("greedy", 100_000), ("modest", 10_000)):
+            compare(namespace, offset + second)
+    assert turns["modest"] == 200
+    assert turns["greedy"] > 200
+
+
+@pytest.mark.security("fairness")
+def test_many_namespaces_have_no_more_time_than_one() -> None:
+    """All together use a tenth of the time, and little at once."""
+    timer = Timer(0.03)
+    selectors, compared = Selectors(timer), 0
+    for number in range(3000):
+        timer.now += 0.05
+        with contextlib.suppress(TooMuch), selectors.at_most(9, 1000, f"n{number % 100}"):
+            selectors.problem(f"{OURS}.index == {number}")
+            compared += 1
+    assert 0.05 * timer.now < 0.03 * compared < 0.15 * timer.now
 
 
 @pytest.mark.security("fairness")
