@@ -97,6 +97,53 @@ FAILURES: Sequence[Failure] = (
         ),
     ),
     Failure(
+        what="any call in the life of a ResourceClaim is the daemon's last, is lost or refused, or loses its answer; "
+        "another client writes to the claim meanwhile",
+        then="The next look finds on the claim what was written. No device is in two claims, no pod starts without the "
+        "devices that Slurm gave to its job, and no claim keeps devices without a pod. A claim that is deleted before "
+        "its pod has a node gives its devices back. Claims of others are not touched.",
+        tests=(
+            "simulation/test_device_claims.py::test_whatever_becomes_of_a_call",
+            "simulation/test_chaos_of_claims.py::test_random_run",
+            "e2e/test_real_devices.py::test_a_daemon_that_is_killed_gives_no_device_twice",
+            "component/scheduler/test_device_claims_killed.py::test_a_deleted_claim_of_a_pod_without_a_node_comes_anew",
+        ),
+    ),
+    Failure(
+        what="on hybrid nodes the kubelet, containerd, the DRA driver, the daemon, slurmctld, slurmrestd, "
+        "kube-apiserver or etcd is killed while pods and native jobs run",
+        then="All of them run on, with the same processes and devices. A pod that ends meanwhile ends its job; "
+        "one that comes meanwhile runs.",
+        tests=(
+            "e2e/test_real_failures.py::test_what_runs_runs_on",
+            "e2e/test_real_nodes.py::test_a_process_that_ends_while_its_kubelet_is_dead",
+        ),
+    ),
+    Failure(
+        what="slurmd of a hybrid node is killed, or the node loses its power",
+        then="With slurmd the native jobs of the node end, and its pods run on if slurmd is back within "
+        "SlurmdTimeout. With the power its pods end, too, and so do their jobs. What runs on other nodes runs on.",
+        tests=(
+            "e2e/test_real_failures.py::test_what_runs_runs_on",
+            "e2e/test_real_nodes.py::test_a_slurmd_that_stays_away_costs_the_pods_of_its_node",
+            "e2e/test_real_nodes.py::test_a_node_is_rebooted",
+        ),
+    ),
+    Failure(
+        what="a node is deleted in Slurm, and slurmctld reads its configuration or starts anew",
+        then="No job on another node ends: jobs of the bridge require no nodes by name.",
+        tests=("e2e/test_real_failures.py::test_a_node_that_leaves_slurm_ends_no_job_elsewhere",),
+    ),
+    Failure(
+        what="a kubelet starts and deletes what the DRA drivers of its node have published",
+        then="A pod whose job starts now keeps its nodes and waits (`WaitsForDevices`). Other pods wait without a job. "
+        "Both go on when the driver publishes again.",
+        tests=(
+            "e2e/test_real_failures.py::test_a_kubelet_that_starts_costs_no_allocation",
+            "component/scheduler/test_device_claims.py::test_a_driver_that_starts_anew_is_waited_for",
+        ),
+    ),
+    Failure(
         what="two daemons run at once, because a leader was paused beyond its lease",
         then="Chosen job ids and preconditions refuse the second write. The former leader writes nothing more.",
         tests=(

@@ -1,5 +1,6 @@
 """Users of devices, and what other schedulers, other users and the drivers do to their claims meanwhile."""
 
+import dataclasses
 from typing import Any
 
 from slurm_bridge.hooks.needs import Need
@@ -40,6 +41,7 @@ class Claimants:
             (3, self.native_job),
             (3, self.claims_lag),
             (2, self.restart_driver),
+            (2, self.kube_refuses),
             *(((4, self.meddle), (8, self.meddle_soon)) if strangers else ()),
         )
 
@@ -113,6 +115,16 @@ class Claimants:
         for running in self._play.daemons:
             running.daemon.lags[need] = self._world.clock.now() + self._dice.uniform(1, 30)
             self._world.weather.note(f"{running.daemon.name} hears no {need.value}")
+
+    def kube_refuses(self) -> None:
+        """Many calls are answered with 409, 429 or 500 for a while."""
+        weather = self._world.weather
+        weather.note("kube refuses")
+        weather.odds = dataclasses.replace(weather.odds, refused=self._dice.choice((0.1, 0.3)))
+        self._play.later(self._dice.uniform(2, 20), self._kube_serves)
+
+    def _kube_serves(self) -> None:
+        self._world.weather.odds = dataclasses.replace(self._world.weather.odds, refused=0.0)
 
     def restart_driver(self) -> None:
         """Its slices are gone until it publishes again."""

@@ -99,7 +99,7 @@ def test_a_claim_that_changed_meanwhile_is_looked_at_again(tmp_path: pathlib.Pat
     bridge.until(lambda: bridge.node_of("a"))
 
 
-def test_a_claim_that_is_deleted_before_its_pod_has_a_node_comes_anew(tmp_path: pathlib.Path) -> None:
+def test_a_deleted_claim_of_a_pod_without_a_node_comes_anew(tmp_path: pathlib.Path) -> None:
     """Its devices are given back, so that it can go; a copy of it is made, and the pod gets a node with that."""
     bridge = bridge_of(tmp_path)
     devices = Devices(bridge)
