@@ -67,6 +67,7 @@ TEMPLATES: Final[tuple[Template, ...]] = (
     Template(source="agents/rbac.yaml", when=_AGENTS),
     Template(source="agents/agent.yaml", when=_AGENTS),
     Template(source="admission/account.yaml", when=_POLICIES),
+    Template(source="admission/claims.yaml", when=_POLICIES),
     Template(source="admission/marks.yaml", when=_POLICIES),
     Template(source="admission/volumes.yaml", when=_POLICIES),
     Template(source="servicemonitor/service.yaml", when=_MONITOR),

@@ -20,11 +20,12 @@ from slurm_bridge.cluster.facts import NodeFacts
 from slurm_bridge.cluster.memo import VersionCache
 from slurm_bridge.cluster.rules import affinity, attachments, taints, volumes
 from slurm_bridge.cluster.rules.attachments import ClaimKey
+from slurm_bridge.cluster.snapshot import ClusterSnapshot
 from slurm_bridge.hooks import emitter, needs
 from slurm_bridge.hooks.base import GO, Admit, Ask, Denied, Deny, Fields, Nodes, Session
 from slurm_bridge.hooks.needs import Need
-from slurm_bridge.model import names, selectors
-from slurm_bridge.model.node import Taint
+from slurm_bridge.model import names, quantity, selectors
+from slurm_bridge.model.node import Node, Taint
 from slurm_bridge.model.pod import Pod
 from slurm_bridge.model.storage import SOLE, Volume
 from slurm_bridge.model.verdict import Reject, Wait
@@ -139,7 +140,8 @@ class Eligibility:
         shared = frozenset(
             seen.by_slurm[name] for name in within & seen.by_slurm.keys() if seen.slurm_nodes[name].native
         )
-        if shared and any(self._of(session, pods).left(shared) for pods in asking):
+        plugged = ((pods, self._plugged(seen, pods[0], shared)) for pods in asking)
+        if any(self._of(session, pods).left(nodes) for pods, nodes in plugged if nodes):
             return Fields(exclusive=True, source="hybrid_devices: whole-node")
         return Fields()
 
@@ -226,7 +228,8 @@ class Eligibility:
         if self._options.hybrid_devices == "refuse":
             native = seen.of_slurm("native", lambda node: int(node is not None and node.native)) > 0
             for name in self._devices(of.requests):
-                ruling.deny(native & (seen.allocatable(name) > 0), _taken(name))
+                counted = seen.of_node(f"counted {name}", functools.partial(_counts, name)).where(bool)
+                ruling.deny(native & counted, _taken(name))
         compared = [name for name in of.requests if name not in self._options.ignored_resources]
         ruling.deny_all_of([(facts.shortage(name), self._short(seen, name, of)) for name in compared])
         return Denied(nodes=ruling.reasons(), moving=self._options.capacity == "free")
@@ -234,6 +237,11 @@ class Eligibility:
     def _devices(self, requests: Mapping[str, Fraction]) -> Sequence[str]:
         """The resources of a pod of which a device plugin chooses the devices."""
         return [name for name in self._options.devices if requests.get(name, 0) > 0]
+
+    def _plugged(self, seen: ClusterSnapshot, pod: Pod, among: Nodes) -> Nodes:
+        """Those of the nodes that have such devices by a plugin; devices of a DRA driver are claimed one by one."""
+        asked = self._devices(resources.requests_of(pod))
+        return frozenset(node for node in among if any(_counts(name, seen.nodes[node].node) for name in asked))
 
     def _short(self, seen: NodeColumns, resource: str, of: _Class) -> Mask:
         """The nodes that have too little of a resource: of all that they have, or only of what is free."""
@@ -260,6 +268,11 @@ class Eligibility:
 
 def _told(taint: Taint | None) -> str | None:
     return None if taint is None else f"node(s) had untolerated taint {{{taint.key}: {taint.value}}}"
+
+
+def _counts(resource: str, node: Node) -> bool:
+    """Whether the kubelet itself has some of this resource."""
+    return quantity.parse(node.status.allocatable.get(resource, 0)) > 0
 
 
 def _taken(resource: str) -> str:

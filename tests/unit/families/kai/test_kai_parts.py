@@ -11,7 +11,7 @@ from slurm_bridge.hooks.attempts import PLAIN
 from slurm_bridge.hooks.chain import Chain
 from slurm_bridge.model.verdict import Wait
 from slurm_bridge.model.workload import NamedPart, Workload
-from slurm_bridge.translate import rules, translator
+from slurm_bridge.translate import resources, rules, translator
 from slurm_bridge.translate.shapes import Form, Shape
 from slurm_bridge.translate.translator import Translated
 from tests.unit.families.kai import racks
@@ -38,7 +38,7 @@ def het(*shapes: Shape) -> Translated:
 
 def shape(*pods: racks.Pod) -> Shape:
     """Of these pods."""
-    return Shape(pods=pods, cpus=4, memory_mib=512)
+    return Shape(pods=pods, cpus=int(resources.requests_of(pods[0])["cpu"]), memory_mib=512)
 
 
 @pytest.fixture
