@@ -13,6 +13,7 @@ from slurm_bridge.cluster import columns
 from slurm_bridge.cluster.cluster_cache import ClusterCache
 from slurm_bridge.cluster.columns import Coded, NodeColumns
 from slurm_bridge.cluster.columns.coded import units_given, units_left
+from slurm_bridge.cluster.columns.members import MOST_SETS
 from slurm_bridge.cluster.facts import NodeFacts
 from slurm_bridge.cluster.snapshot import EMPTY, ClusterSnapshot
 from slurm_bridge.translate import resources
@@ -168,6 +169,16 @@ def test_rows_are_a_set_whose_mask_is_known() -> None:
     assert not members.knows(frozenset({"n01", "n03"}))
     members.mask(strangers := frozenset({"n01", "stranger"}))
     assert not members.knows(strangers)
+
+
+def test_what_is_known_of_sets_is_bounded() -> None:
+    """However many a hook makes up: those that were asked about long ago are looked up anew."""
+    members = cluster([node(f"n{place:02}") for place in range(40)]).columns.members
+    first = members.at(np.array([3, 1]))
+    others = [frozenset({"n01", f"stranger {number}"}) for number in range(MOST_SETS)]
+    assert [members.mask(one).nonzero()[0].tolist() for one in others] == [[1]] * MOST_SETS
+    assert not members.knows(first)
+    assert (members.mask(first).nonzero()[0].tolist(), members.knows(first)) == ([1, 3], True)
 
 
 def test_pods_have_rows_of_their_own() -> None:

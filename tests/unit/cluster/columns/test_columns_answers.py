@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 
 from slurm_bridge.cluster.columns import Mask, NodeColumns, Numbers, Reasons, Ruling
+from slurm_bridge.cluster.columns.members import FEW
 from slurm_bridge.cluster.facts import NodeFacts
 from tests.unit.hooks.builders import node
 
@@ -61,6 +62,18 @@ def test_what_is_not_denied_is_the_same_set() -> None:
     """Whoever remembers by it finds it."""
     some = frozenset("abc")
     assert reasons([0, 0, 0, 1, 1, 1]).left(some) is some
+
+
+@pytest.mark.parametrize("number", [FEW, FEW + 1])
+def test_few_and_many_are_denied_alike(number: int) -> None:
+    """Few are looked up by name, many all at once; names that no node has are left as they are by both."""
+    names = [f"n{place:03}" for place in range(number - 1)]
+    columns = NodeColumns.of({name: _facts(name) for name in [*names, "other"]})
+    nodes = frozenset([*names, "nobody"])
+    none, one = [0] * (number - 1) + [1], [1] + [0] * (number - 1)
+    assert (len(nodes), reasons(none, columns).left(nodes)) == (number, nodes)
+    assert reasons(one, columns).left(nodes) == nodes - {"n000"}
+    assert reasons([1] * number, columns).left(nodes) == {"nobody"}
 
 
 def test_nobody_is_denied_who_is_not_there() -> None:

@@ -329,6 +329,17 @@ def test_steps_are_remembered_within_bounds() -> None:
     assert past.between(2, 2) is not None
 
 
+@pytest.mark.parametrize("steps", [2, 32, 33, 200])
+def test_few_and_many_steps_change_the_same_rows(steps: int) -> None:
+    """Each of them once, in order."""
+    past, changed = Past(), [[step % 7, 3 * step] for step in range(steps)]
+    for rows in changed:
+        past.step(rows)
+    found = past.between(0, steps)
+    assert found is not None
+    assert (found.dtype, found.tolist()) == (np.intp, sorted({row for rows in changed for row in rows}))
+
+
 def test_a_pod_that_reports_is_the_same_pod() -> None:
     """What its kubelet says of conditions moves nothing; what rules look at does."""
     history = History()

@@ -1,5 +1,7 @@
 """The hook in a chain: sampling beside the passes, candidates, retries, and what is left after a restart."""
 
+import queue
+import threading
 from typing import Any, ClassVar
 
 from slurm_bridge.hooks.attempts import PlanState
@@ -7,6 +9,7 @@ from slurm_bridge.hooks.base import Denied, Deny
 from slurm_bridge.hooks.chain import Plan
 from slurm_bridge.model.pod import Pod
 from slurm_bridge.model.workload import Workload
+from tests import wait
 from tests.unit.families.vela.support_vela import FakePost, answering, farm, limited
 from tests.unit.families.vela.vela_bench import EAST, Bench, allowing, partly_used
 from tests.unit.hooks.builders import cluster, gang, hook, node, shape, workload
@@ -235,6 +238,19 @@ class TestVerify:
         )
         bench.planned(one)
         assert (bench.counted("conflicts"), bench.counted("sampled")) == (1, 2)
+
+    def test_an_allocation_is_looked_at_while_others_are_sampled(self):
+        """A binding waits for no sample, whose thread holds what all workloads have in common."""
+        bench = Bench(farm(1))
+        one = workload(limited())
+        bench.planned(one)
+        found: queue.SimpleQueue[Any] = queue.SimpleQueue()
+        check = threading.Thread(
+            target=lambda: found.put(bench.chain.verify(one, {"uid-p": "n00"}, bench.stage.now)), daemon=True
+        )
+        with bench.vela._cases.lock:
+            check.start()
+            assert found.get(timeout=wait.PATIENCE) is None
 
     def test_a_node_that_was_replaced_is_not_the_one_that_was_sampled(self):
         """Its name is all that is left of it."""
