@@ -8,7 +8,7 @@ import pytest
 from tests import wait
 from tests.e2e import (
     support_both,
-    support_farm,
+    support_daemon,
     support_foreign,
     support_given,
     support_real,
@@ -127,16 +127,14 @@ def test_what_runs_runs_on(claims: Claims, foreign: support_foreign.Foreign, nam
     assert foreign.now() == before
 
 
-def test_a_node_that_leaves_slurm_ends_no_job_elsewhere(
-    claims: Claims, kube: support_servers.Kubernetes, slurm: support_servers.Slurm
-) -> None:
+def test_a_node_that_leaves_slurm_ends_no_job_elsewhere(claims: Claims, slurm: support_servers.Slurm) -> None:
     """It is deleted, and slurmctld reads its configuration and then starts anew: what runs on others is the same."""
+    name = support_daemon.fresh_name("leaves").replace("-", "")
+    slurm.command("scontrol", "create", f"NodeName={name}", "NodeAddr=127.0.0.1", "CPUs=1", "State=EXTERNAL")
     both = Both(claims)
     seen = both.seen()
-    with support_farm.built(kube, slurm, 0) as farm:
-        pass
-    (left,) = farm.slurm_nodes
-    assert left not in slurm.command("sinfo", "--noheader", "--Node", "--format=%N").split()
+    slurm.command("scontrol", "delete", f"NodeName={name}")
+    assert name not in slurm.command("sinfo", "--noheader", "--Node", "--all", "--format=%N").split()
     slurm.command("scontrol", "reconfigure")
     support_servers.part("slurmctld", "kill", "start")
     claims.world.daemon.await_ready()

@@ -2,8 +2,8 @@
 
 D1  no device is in two claims, as far as daemons give devices
 D2  a daemon binds a pod only with devices for each of its claims: on that node, and those that Slurm gave to its job
-D3  a daemon changes only claims that pods of ours use: the finalizer is added, the status is filled when it is empty
-    and emptied when it is for our pods alone, of which none runs
+D3  a daemon changes only claims that pods of ours name, or that are reserved for them: the finalizer is added, the
+    status is filled when it is empty, and emptied when it is for our pods alone, of which none runs
 D4  in the end no claim has devices without a pod that is to use them
 """
 
@@ -125,7 +125,8 @@ class ClaimRules:
         called = f"claim {'/'.join(event.new.key)}"
         if event.gone or event.old is None:
             raise Broken(f"D3: {by} {'deleted' if event.gone else 'made'} {called}")
-        used = any(event.new.name in claims_of(pod).values() for pod in self._ours(event.new.namespace))
+        named = any(event.new.name in claims_of(pod).values() for pod in self._ours(event.new.namespace))
+        used = named or any(map(_is_ours, self._pods_of(old)))
         if not used and self._now - self._left(event.new.key) > STALE:
             raise Broken(f"D3: {by} wrote to {called}, which no pod of ours uses")
         if _rest(old) != _rest(new):
@@ -174,8 +175,12 @@ class ClaimRules:
 
     def _users(self, key: Key) -> Iterator[Json]:
         stored = self._store.get(RESOURCECLAIMS, *key)
-        for user in users_of(stored.manifest()) if stored is not None else ():
-            pod = self._pod(key[0], user["name"])
+        return self._pods_of(stored.manifest()) if stored is not None else iter(())
+
+    def _pods_of(self, claim: Json) -> Iterator[Json]:
+        """Those that it is reserved for."""
+        for user in users_of(claim):
+            pod = self._pod(claim["metadata"]["namespace"], user["name"])
             if pod is not None and pod["metadata"]["uid"] == user["uid"]:
                 yield pod
 
