@@ -6,6 +6,7 @@ these, and of what they need beside it the largest is enough for all. The pod's 
 
 import dataclasses
 import hashlib
+import itertools
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from fractions import Fraction
 from typing import Any, Final
@@ -22,6 +23,9 @@ _NATIVE: Final = "kubernetes.io/"
 
 #: On claims that were made so.
 ANNOTATION: Final = "resource.kubernetes.io/extended-resource-claim"
+
+#: So many of them are looked at: each is a device at least, and a claim has no more devices.
+MOST_RESOURCES: Final = 32
 
 #: Of the pod's name, in the name of its claim.
 _LONGEST: Final = 200
@@ -101,12 +105,14 @@ def of(pod: Pod, class_of: ClassOf) -> ClassClaim | None:
     containers = (*pod.spec.init_containers, *pod.spec.containers)
     requests: list[DeviceRequest] = []
     mappings: list[RequestMapping] = []
-    for resource in sorted(set(names(pod))):
-        name = class_of(resource)
-        if name:
-            for_this = _Requests(containers, len(pod.spec.init_containers), resource, name)
-            requests += for_this.requests
-            mappings += for_this.mappings
+    asked = (one for one in sorted(set(names(pod))) if class_of(one) and any(_count(each, one) for each in containers))
+    # With one more there are too many devices for any claim, which is told where they are counted.
+    of_classes = list(itertools.islice(asked, MOST_RESOURCES + 1))
+    places = [{name: place for place, name in enumerate(sorted(_amounts(one)))} for one in containers if of_classes]
+    for resource in of_classes:
+        for_this = _Requests(containers, places, len(pod.spec.init_containers), resource, class_of(resource))
+        requests += for_this.requests
+        mappings += for_this.mappings
     if not requests:
         return None
     return ClassClaim(pod=pod, name=name_of(pod), requests=tuple(sorted(requests, key=_name)), mappings=tuple(mappings))
@@ -115,8 +121,15 @@ def of(pod: Pod, class_of: ClassOf) -> ClassClaim | None:
 class _Requests:
     """The requests for one resource, and whose they are."""
 
-    def __init__(self, containers: Sequence[Container], initial: int, resource: str, device_class: str) -> None:
-        self._resource, self._class = resource, device_class
+    def __init__(
+        self,
+        containers: Sequence[Container],
+        places: Sequence[Mapping[str, int]],
+        initial: int,
+        resource: str,
+        device_class: str,
+    ) -> None:
+        self._resource, self._class, self._places = resource, device_class, places
         self.mappings: list[RequestMapping] = []
         ending = [one.restart_policy != "Always" and place < initial for place, one in enumerate(containers)]
         staying = [
@@ -130,7 +143,7 @@ class _Requests:
         count = _count(container, self._resource)
         if count == 0:
             return None
-        request = self._request(place, container, count)
+        request = self._request(place, count)
         self._map(container, request.name)
         return request
 
@@ -148,18 +161,15 @@ class _Requests:
                     left -= _size(request)
             if left > 0:
                 beside.append(one)
-                largest = largest if largest and left <= _size(largest) else self._request(place, one, left)
+                largest = largest if largest and left <= _size(largest) else self._request(place, left)
         if largest is not None:
             for one in beside:
                 self._map(one, largest.name)
         return largest
 
-    def _name(self, place: int, container: Container) -> str:
-        return f"container-{place}-request-{sorted(_amounts(container)).index(self._resource)}"
-
-    def _request(self, place: int, container: Container, count: int) -> DeviceRequest:
+    def _request(self, place: int, count: int) -> DeviceRequest:
         exactly = ExactRequest(device_class_name=self._class, count=count)
-        return DeviceRequest(name=self._name(place, container), exactly=exactly)
+        return DeviceRequest(name=f"container-{place}-request-{self._places[place][self._resource]}", exactly=exactly)
 
     def _map(self, container: Container, request: str) -> None:
         self.mappings.append(

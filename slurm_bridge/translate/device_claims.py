@@ -41,6 +41,8 @@ MOST_DEVICES: Final = 32
 #: Different conditions in CEL of a claim, and of all claims of a pod together.
 MOST_CONDITIONS: Final = 16
 MOST_OF_POD: Final = 32
+#: Requests of all claims of a pod.
+MOST_REQUESTS: Final = 64
 #: Combinations of the alternatives of all claims of a pod.
 MOST_OPTIONS: Final = 16
 #: Pods that may share a claim, as Kubernetes has it.
@@ -150,6 +152,7 @@ def options(
     Each claim is there once, in the order of the pod's spec. Without alternatives there is one option.
     """
     found: dict[ClaimKey, tuple[PodClaim, ...]] = {}
+    requests = 0
     for number, entry in enumerate(pod.spec.resource_claims):
         where = f"Pod {'/'.join(pod.key)}: spec.resourceClaims[{number}] ({_word(entry.get('name'))})"
         name = _claim_name(pod, entry)
@@ -158,6 +161,12 @@ def options(
         if name is None:
             continue
         claim = claim_of(pod.metadata.namespace, name)
+        requests += len(claim.spec.devices.requests) if claim is not None else 0
+        if requests > MOST_REQUESTS:
+            return Unrequestable(
+                message=f"Pod {'/'.join(pod.key)}: the ResourceClaims have more requests together than a pod may have, "
+                f"at most {MOST_REQUESTS} are allowed"
+            )
         made = _read(pod, entry, name, claim, rows, types)
         if isinstance(made, Unrequestable):
             return dataclasses.replace(made, message=f"{where}: {made.message}")

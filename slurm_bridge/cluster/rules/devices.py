@@ -115,7 +115,7 @@ class DeviceSight:
         """
         if any(one.row.open for one in asked):
             return LACKS, 0
-        there, once = self.on(node), self._once()
+        there, once = self.on(node), self.once()
         fitting = [(one, once.fitting(one, there)) for one in asked]
         if any(len(found) < one.count for one, found in fitting):
             return LACKS, 0
@@ -125,7 +125,7 @@ class DeviceSight:
             return MIXED, 0
         return "", min((_times(driver, fitting) for driver in {one.row.driver for one in asked}), default=0)
 
-    def _once(self) -> "DeviceSight":
+    def once(self) -> "DeviceSight":
         """Each condition is looked at once for each device, however many requests have it."""
         known: dict[tuple[str, int], bool] = {}
 

@@ -322,13 +322,16 @@ def _counted_once(option: Option, pod: Pod, shared: Mapping[ClaimKey, Sequence[P
 def _unshareable(
     shared: Mapping[ClaimKey, Sequence[Pod]], options: Callable[[Pod], tuple[Option, ...] | Unrequestable]
 ) -> Iterator[str]:
-    """Why pods of one gang cannot use the same claims."""
+    """Why pods of one gang cannot use the same claims. Each pod is looked at once, however many claims it shares."""
+    several: dict[str, bool] = {}
+    for pod in {pod.uid: pod for users in shared.values() for pod in users[: device_claims.MOST_USERS]}.values():
+        found = options(pod)
+        several[pod.uid] = not isinstance(found, Unrequestable) and len(found) > 1
     for key, users in sorted(shared.items()):
         called = f"ResourceClaim {'/'.join(key)} is used by pods {users[0].metadata.name} and {users[1].metadata.name}"
         if len(users) > device_claims.MOST_USERS:
             yield f"{called} and {len(users) - 2} more of the gang, allowed are {device_claims.MOST_USERS} pods"
-        several = (found for found in map(options, users) if not isinstance(found, Unrequestable))
-        if any(len(found) > 1 for found in several):
+        elif any(several[pod.uid] for pod in users):
             yield f"{called} of the gang, whose claims have alternatives: use exactly, or a claim for each pod"
 
 

@@ -45,7 +45,7 @@ from slurm_bridge.scheduler.placement.checks import Spot
 from slurm_bridge.scheduler.placement.misfit import Misfit, unseen
 from slurm_bridge.translate import class_resources, device_claims
 from slurm_bridge.translate.class_resources import ClassClaim
-from slurm_bridge.translate.device_claims import AskedDevices, ClaimKey, Option, PodClaim, Unrequestable
+from slurm_bridge.translate.device_claims import AskedDevices, ClaimKey, Option, PodClaim, Unrequestable, Wish
 
 #: The reason on pods that hold nodes and wait for their devices.
 WAITS: Final = "WaitsForDevices"
@@ -250,7 +250,9 @@ class _DeviceLook:
     def __init__(
         self, sight: DeviceSight, holders: Holders, asked: Mapping[str, tuple[Gres, ...]], mates: Collection[str]
     ) -> None:
-        self._sight, self._holders, self._asked, self._mates = sight, holders, asked, mates
+        # Equal pods ask the same of the same devices, and others wait meanwhile.
+        self._sight, self._holders, self._asked, self._mates = sight.once(), holders, asked, mates
+        self._lacks: dict[tuple[Wish, str], str] = {}
         self.writes: list[Write] = []
         #: What is waited for in words, and the node.
         self.waiting: dict[str, str] = {}
@@ -293,8 +295,12 @@ class _DeviceLook:
         if len(same) == 1:
             return same[0]
         kept = [one for one in same if all(each.claim.status.allocation is None or each.served for each in one)] or same
-        there = (one for one in kept if not self._sight.judged(device_claims.wish(one), spot.node.name)[0])
-        return next(there, kept[0])
+        return next((one for one in kept if not self._lacking(device_claims.wish(one), spot.node.name)), kept[0])
+
+    def _lacking(self, wish: Wish, node: str) -> str:
+        if (wish, node) not in self._lacks:
+            self._lacks[wish, node] = self._sight.judged(wish, node)[0]
+        return self._lacks[wish, node]
 
     def _stands(self, claim: ResourceClaim, made: ClassClaim, spot: Spot) -> bool:
         """Whether the claim for its extended resources is as it has to be."""

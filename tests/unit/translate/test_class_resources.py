@@ -10,6 +10,7 @@ from slurm_bridge.model.devices import ResourceClaim
 from slurm_bridge.model.pod import Container, Pod, PodSpec, ResourceNeeds
 from slurm_bridge.translate import class_resources, resources
 from slurm_bridge.translate.class_resources import ClassClaim
+from tests.effort import Work
 from tests.unit.hooks.builders import pod
 
 GPU, NIC = "example.com/gpu", "deviceclass.resource.kubernetes.io/nic"
@@ -140,3 +141,16 @@ def test_a_claim_that_asks_for_something_else_is_told_apart() -> None:
     admin = [{"name": "container-0-request-0", "exactly": {"deviceClassName": "gpu.example.com", "adminAccess": True}}]
     for changes in ({"requests": more}, {"requests": admin}, {"constraints": [{"matchAttribute": "a/b"}]}):
         assert not claim.is_as_made(stored(claim, **changes))
+
+
+@pytest.mark.security("fairness")
+def test_very_many_resources_cost_little() -> None:
+    """Those without any amount count for nothing; of the others enough are looked at to see that they are too many."""
+    names = [f"{class_resources.DEVICE_CLASS}c{number:05}" for number in range(4000)]
+    none, some = dict.fromkeys(names[:2000], "0"), dict.fromkeys(names[2000:], "1")
+    needs = ResourceNeeds(limits={**none, **some})
+    with Work() as done:
+        found = class_resources.of(asking([Container(name="x", resources=needs)]), lambda name: name)
+    assert found is not None
+    assert len(found.requests) == class_resources.MOST_RESOURCES + 1
+    assert done.total < 40_000

@@ -12,6 +12,7 @@ from slurm_bridge.model.pod import Pod, PodSpec
 from slurm_bridge.scheduler.placement import device_claims as placement
 from slurm_bridge.translate import device_claims
 from slurm_bridge.translate.device_claims import DeviceRow, Option, Unrequestable
+from tests.effort import Work
 from tests.unit.hooks.builders import pod
 
 ROWS = {"gpu": DeviceRow(device_class="gpu", driver="gpu", gres=Gres(name="gpu", count=1), index="index")}
@@ -80,3 +81,14 @@ def test_parameters_are_kept_as_written() -> None:
     assert config.size == len('{"driver":"gpu","parameters":{"a":[1]}}')
     for nothing in ({}, {"opaque": None}):
         assert placement.parameters(claim("a", request(0), config=[nothing]).spec.devices.config[0]) is None
+
+
+@pytest.mark.security("fairness")
+def test_claims_with_very_many_requests_cost_little() -> None:
+    """They are refused before all of them are read, and the pod is named."""
+    many = [claim(f"c{number}", *(request(one) for one in range(32))) for number in range(100)]
+    with Work() as done:
+        found = read(*many)
+    assert isinstance(found, Unrequestable)
+    assert "Pod team/a: the ResourceClaims have more requests" in found.message
+    assert done.total < 3_000
