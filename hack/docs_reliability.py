@@ -106,7 +106,7 @@ FAILURES: Sequence[Failure] = (
             "simulation/test_device_claims.py::test_whatever_becomes_of_a_call",
             "simulation/test_chaos_of_claims.py::test_random_run",
             "e2e/test_real_devices.py::test_a_daemon_that_is_killed_gives_no_device_twice",
-            "component/scheduler/test_device_claims_killed.py::test_a_deleted_claim_of_a_pod_without_a_node_comes_anew",
+            "component/scheduler/test_device_claims_killed.py::test_a_deleted_claim_of_a_pod_without_a_node_gives_its_devices_back",
         ),
     ),
     Failure(

@@ -7,7 +7,7 @@ from slurm_bridge.hooks.needs import Need
 from slurm_bridge.model import kinds, names
 from slurm_bridge.model.devices import FINALIZER
 from tests.component.scheduler.claimed_devices import DeviceObjects, exactly, using
-from tests.simulation.claim_rules import ClaimRules, devices_of, users_of
+from tests.simulation.claim_rules import ClaimRules, claims_of, devices_of, users_of
 from tests.simulation.play import Act, Play
 from tests.simulation.world import NAMESPACE, spec
 
@@ -260,7 +260,7 @@ class Claimants:
     # -- at the end
 
     def end(self) -> None:
-        """Drivers are back, others have left, and what they did to claims is undone."""
+        """Drivers are back, others have left, what they did to claims is undone, and users look after their pods."""
         for running in self._play.daemons:
             running.daemon.lags.clear()
         for node in self._world.fleet.nodes:
@@ -273,6 +273,26 @@ class Claimants:
         for claim in self._kube.list(kinds.RESOURCECLAIMS, NAMESPACE):
             self._correct(claim["metadata"]["name"])
             self._clear(claim["metadata"]["name"])
+        self._look_after()
+
+    def _look_after(self) -> None:
         for name in NAMED:
             if self._kube.get(kinds.RESOURCECLAIMS, NAMESPACE, name) is None:
                 self._objects.claim(name, exactly(count=2))
+        self._give_up()
+        self._play.later(5.0, self._look_after)
+
+    def _give_up(self) -> None:
+        """Pods whose claims are gone, or said to be another one's, wait for ever."""
+        for name, pod in self._mine():
+            claims = [self._kube.get(kinds.RESOURCECLAIMS, NAMESPACE, one) for one in claims_of(pod).values()]
+            if not pod["spec"].get("nodeName") and not all(one is not None and _is_for(one, pod) for one in claims):
+                self._world.delete_pod(name, 0)
+
+
+def _is_for(claim: dict[str, Any], pod: dict[str, Any]) -> bool:
+    """Named in the spec, or made for this pod."""
+    named = [one.get("resourceClaimName") for one in pod["spec"]["resourceClaims"]]
+    owners = claim["metadata"].get("ownerReferences") or ()
+    ours = any(one.get("controller") and one["uid"] == pod["metadata"]["uid"] for one in owners)
+    return ours or claim["metadata"]["name"] in named

@@ -2,7 +2,7 @@
 
 As kube-controller-manager has it: a pod that has ended, is gone, or is deleted before it had a node, is taken out of
 `reservedFor`; with the last one the allocation goes, if the claim has the finalizer of the structured allocation. The
-claim that was made for a pod is deleted when the pod has ended, and made again when it is deleted before.
+claim that was made for a pod is deleted when the pod has ended.
 """
 
 from collections.abc import Mapping
@@ -32,7 +32,7 @@ class ResourceClaims:
     def settle(self) -> bool:
         store, pods, claims = self._objects.store, self._pods.news(), self._claims.news()
         touched = [event.new for event in pods if not event.gone]
-        if self._templates.news() or any(event.gone for event in claims):
+        if self._templates.news():
             touched = store.all(PODS)
         made = followers.each(store, self._make, touched)
         return followers.each(store, self._sync, store.all(RESOURCECLAIMS) if pods or claims else []) or made
@@ -44,9 +44,8 @@ class ResourceClaims:
         pod = stored.manifest()
         entries = pod["spec"].get("resourceClaims") or ()
         known = {one["name"]: one for one in pod["status"].get("resourceClaimStatuses") or ()}
-        made = [one for one in entries if one.get("resourceClaimTemplateName")]
-        missing = [one for one in made if not self._exists(pod, known.get(one["name"]))]
-        if not missing or _done(pod) or "deletionTimestamp" in pod["metadata"]:
+        missing = [one for one in entries if one["name"] not in known and one.get("resourceClaimTemplateName")]
+        if not missing or "deletionTimestamp" in pod["metadata"]:
             return False
         for entry in missing:
             template = self._objects.store.get(CLAIM_TEMPLATES, stored.namespace, entry["resourceClaimTemplateName"])
@@ -57,13 +56,6 @@ class ResourceClaims:
         status = {"resourceClaimStatuses": list(known.values())} if known else {}
         after = self._objects.change(target, lambda old: {**old, "status": {**old["status"], **status}})
         return after.version != stored.version
-
-    def _exists(self, pod: Manifest, entry: Mapping[str, Any] | None) -> bool:
-        """The claim that was made before, and is still the pod's."""
-        namespace, name = pod["metadata"]["namespace"], (entry or {}).get("resourceClaimName")
-        claim = self._objects.store.get(RESOURCECLAIMS, namespace, name) if name else None
-        owners = claim.manifest()["metadata"].get("ownerReferences") if claim is not None else ()
-        return any(one.get("controller") and one["uid"] == pod["metadata"]["uid"] for one in owners or ())
 
     def _create(self, pod: Mapping[str, Any], entry: str, template: Manifest) -> str:
         meta = pod["metadata"]
