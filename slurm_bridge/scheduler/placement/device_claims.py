@@ -23,6 +23,7 @@
     Slurm gives none otherwise, or a device is missing      the nodes are given back, and the node is avoided
     the driver publishes none there now                     wait
     another claim still has one of them                     wait: its pod is on its way out
+    another claim of the job has, or may have, it           that one keeps it, this one gets another one, or waits
     that claim's pods have no node and no job that runs     it is taken back, for Slurm has given the device away
 
 No claim is written over: what it has is taken back first, with the version that was looked at as a precondition. No
@@ -281,7 +282,7 @@ class _DeviceLook:
                 continue
             if use.claim.claim.status.allocation is None:
                 needs += [_Need(use, asked) for asked in use.claim.asked]
-            elif self._settled(use, given):
+            elif self._settled(use, given, kept):
                 kept.update(use.claim.claim.held)
         # What has to change first decides what is left for the others.
         ready = node not in self.waiting.values()
@@ -345,13 +346,13 @@ class _DeviceLook:
             return True
         return False
 
-    def _settled(self, use: _ClaimUse, given: "JobDevices") -> bool:
-        """Whether a claim with devices has those that it would get now."""
+    def _settled(self, use: _ClaimUse, given: "JobDevices", kept: Collection[DeviceId]) -> bool:
+        """Whether a claim with devices has those that it would get now; `kept` are those of other claims of the job."""
         claim = use.claim.claim
         users = {user.uid for user in claim.status.reserved_for}
         # Kubernetes' controller adds pods that have ended now and then, and takes them out again.
         doubted = claim.uid in self._holders.doubted
-        if not doubted and self._right(use, given):
+        if not doubted and self._right(use, given) and not any(device in kept for device in claim.held):
             if use.uids <= users:
                 return True
             if users.intersection(self._mates) and users <= use.uids.union(self._mates):
@@ -405,8 +406,9 @@ class _DeviceLook:
             count = min(need.asked.count, len(found) + 1)
             choices += [tuple(one for one in found if one.id not in kept)] * count
             each += [need] * count
-        own = {need.use.claim.claim.key for need in needs}
-        free = devices.assigned([[one.id for one in found if self._free(one.id, own)] for found in choices])
+        free = devices.assigned(
+            [[one.id for one in found if self._free(one.id, need)] for need, found in zip(each, choices, strict=True)]
+        )
         if free is not None:
             self._allocate(each, free)
             return None
@@ -418,13 +420,17 @@ class _DeviceLook:
                 f"there ({given.text or 'no index'})"
             )
             return _failed(text, node)
-        self._wait_for(node, [device for device in wanted if not self._free(device, own)])
+        taken = [device for need, device in zip(each, wanted, strict=True) if not self._free(device, need)]
+        # What another claim of this job may have by a lost answer, the watch does not tell if it was never written.
+        own = {need.use.claim.claim.key for need in needs}
+        self.soon = self.soon or any(self._holders.of[device].key in own for device in taken)
+        self._wait_for(node, taken)
         return None
 
-    def _free(self, device: DeviceId, own: Collection[ClaimKey]) -> bool:
-        """No claim has it, but these."""
+    def _free(self, device: DeviceId, need: _Need) -> bool:
+        """No claim has it, but that of the need: what another one may have, it may have got by a lost answer."""
         holder = self._holders.of.get(device)
-        return holder is None or holder.key in own
+        return holder is None or holder.key == need.use.claim.claim.key
 
     def _candidates(self, node: str, asked: AskedDevices, given: "JobDevices") -> tuple[NodeDevice, ...] | Misfit:
         allowed, row = self._allowed(node, asked, given), asked.row
