@@ -159,7 +159,13 @@ def holders(ctx: SchedulerContext, sight: DeviceSight, nodes: Iterable[str]) -> 
     there = (one.id for node in nodes for one in sight.on(node))
     of = {device: claim for device in there if (claim := sight.holder(device)) is not None}
     of.update(pending.devices)
-    return Holders(of=of, left=lambda claim: _left(ctx, claim), busy=pending.busy, doubted=pending.doubted)
+    return Holders(
+        of=of,
+        left=lambda claim: _left(ctx, claim),
+        busy=pending.busy,
+        doubted=pending.doubted,
+        unknown=pending.unknown,
+    )
 
 
 def _left(ctx: SchedulerContext, claim: ResourceClaim) -> bool:
@@ -260,7 +266,8 @@ def _remade(ctx: SchedulerContext, write: MakeClaim | DropClaim) -> Misfit | boo
         else:
             pod = write.pod
             if write.claim is not None:
-                ctx.cluster.delete(kinds.RESOURCECLAIMS, write.claim)
+                version = write.claim.metadata.resource_version
+                ctx.cluster.delete(kinds.RESOURCECLAIMS, write.claim, version=version)
         ctx.cluster.patch(kinds.PODS, pod, write.changes, "status")
     except (errors.Conflict, errors.NotFound) as problem:
         logger.info("the ResourceClaim for a pod's extended resources is looked at again: {}", problem)

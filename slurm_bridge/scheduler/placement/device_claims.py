@@ -164,13 +164,15 @@ Write = Allocate | ReserveClaim | TakeBack | MakeClaim | DropClaim
 class Holders:
     """Which claim has a device, or is about to get it; `left` says of a claim that nothing uses it any more.
 
-    By uid: claims that are `busy` are being written; those that are `doubted` may have lost their devices.
+    By uid: claims that are `busy` are being written; those that are `doubted` may have lost their devices. What was
+    written into those that are `unknown`, these and others, no watch has told of yet.
     """
 
     of: Mapping[DeviceId, ResourceClaim]
     left: Callable[[ResourceClaim], bool]
     busy: frozenset[str] = frozenset()
     doubted: frozenset[str] = frozenset()
+    unknown: frozenset[str] = frozenset()
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
@@ -301,6 +303,8 @@ class _DeviceLook:
         """Whether the claim for its extended resources is as it has to be."""
         called, node = f"ResourceClaim {'/'.join(claim.key)}", spot.node.name
         if claim.metadata.deletion_timestamp is not None:
+            if claim.status.allocation is not None and not self._busy(claim, node):
+                self._take_back(claim, _ClaimUse(PodClaim(claim=claim, asked=()), [spot]))
             self.waiting[f"{called} to be deleted"] = node
         elif claim.uid and not made.is_as_made(claim):
             self._drop(claim, spot)
@@ -320,16 +324,22 @@ class _DeviceLook:
 
     def _drop(self, claim: ResourceClaim | None, spot: Spot) -> None:
         node = spot.node.name
-        if claim is not None and (claim.status.allocation is not None or claim.uid in self._holders.busy):
+        if claim is not None and claim.status.allocation is not None:
             if not self._busy(claim, node):
                 self._take_back(claim, _ClaimUse(PodClaim(claim=claim, asked=()), [spot]))
+            return
+        # A lost answer may have given it devices: a deleted claim with devices would stay, and hold up the pod.
+        if claim is not None and self._written(claim, node, self._holders.unknown):
             return
         self.writes.append(DropClaim(pod=spot.pod, claim=claim))
         self.waiting[f"pod {'/'.join(spot.pod.key)} to lose a ResourceClaim that it does not need"] = node
 
     def _busy(self, claim: ResourceClaim, node: str) -> bool:
         """What is being written is not looked at: it may be out of date already."""
-        if claim.uid not in self._holders.busy:
+        return self._written(claim, node, self._holders.busy)
+
+    def _written(self, claim: ResourceClaim, node: str, uids: Collection[str]) -> bool:
+        if claim.uid not in uids:
             return False
         self.waiting[f"ResourceClaim {'/'.join(claim.key)}, which is being written"] = node
         self.soon = True

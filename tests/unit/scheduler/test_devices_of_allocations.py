@@ -24,13 +24,15 @@ from slurm_bridge.model.devices import (
     ResourceClaimStatus,
 )
 from slurm_bridge.model.job import Gres, NodeShare
-from slurm_bridge.model.meta import ObjectMeta
+from slurm_bridge.model.meta import ObjectMeta, OwnerReference
+from slurm_bridge.model.pod import ExtendedClaimStatus, PodStatus
 from slurm_bridge.scheduler.context import SchedulerContext
 from slurm_bridge.scheduler.device_writes import DeviceWrites
 from slurm_bridge.scheduler.effects import device_claims as effects
 from slurm_bridge.scheduler.placement import device_claims
 from slurm_bridge.scheduler.placement.checks import Spot
-from slurm_bridge.scheduler.placement.device_claims import Allocate, DevicesFound, Holders, TakeBack
+from slurm_bridge.scheduler.placement.device_claims import Allocate, DevicesFound, DropClaim, Holders, TakeBack
+from slurm_bridge.translate import class_resources
 from slurm_bridge.translate.device_claims import DeviceRow
 from tests.unit.hooks.builders import cluster, node, pod
 
@@ -54,6 +56,8 @@ def claim(version: int, *held: DeviceId, name: str = "mine") -> ResourceClaim:
 
 
 POD = pod("a", resource_claims=({"name": "it", "resourceClaimName": "mine"},))
+PLAIN = pod("a")
+MADE = {class_resources.ANNOTATION: "true"}
 
 
 def sight(*claims: ResourceClaim, row: DeviceRow = ROW) -> DeviceSight:
@@ -179,3 +183,35 @@ class TestSiblings:
             (TakeBack, "theirs")
         ]
         assert found.waiting
+
+
+class TestNotNeeded:
+    """A pod whose status names the claim for its extended resources, and that needs none any more."""
+
+    @staticmethod
+    def look(one: ResourceClaim, named: str = "", **more: Any) -> DevicesFound:
+        """What becomes of the claim."""
+        status = ExtendedClaimStatus(resource_claim_name=named or class_resources.name_of(PLAIN))
+        user = msgspec.structs.replace(PLAIN, status=PodStatus(extended_resource_claim_status=status))
+        holders = Holders(of={}, left=lambda _claim: False, **more)
+        return device_claims.look([Spot(pod=user, slurm_name="n1", node=NODE)], {}, {}, sight(one), holders)
+
+    @staticmethod
+    def claim(name: str = "", **annotations: str) -> ResourceClaim:
+        """A claim that belongs to the pod, as the bridge makes it or otherwise."""
+        owner = OwnerReference(api_version="v1", kind="Pod", name="a", uid=PLAIN.uid, controller=True)
+        one = claim(1, name=name or class_resources.name_of(PLAIN))
+        return msgspec.structs.replace(
+            one, metadata=msgspec.structs.replace(one.metadata, annotations=annotations, owner_references=(owner,))
+        )
+
+    def test_the_claim_is_deleted(self) -> None:
+        """And the status names none any more."""
+        one = self.claim(**MADE)
+        assert [each.claim for each in self.look(one).writes if isinstance(each, DropClaim)] == [one]
+
+    def test_a_claim_that_may_have_devices_by_a_lost_answer_is_not_deleted(self) -> None:
+        """It would stay, being deleted, for as long as it has them: the watch tells."""
+        one = self.claim(**MADE)
+        found = self.look(one, unknown=frozenset({one.uid}))
+        assert (found.writes, found.soon) == ((), True)
