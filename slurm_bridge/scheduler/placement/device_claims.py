@@ -15,6 +15,8 @@
     ──────────────────────────────────────────────────────  ─────────────────────────────────────────────────────────
     is not made, or not named by the pod's status           it is made, and named; then as above
     is not what the pod needs, or not needed any more       it loses its devices, then it is deleted
+    is being deleted                                        it loses its devices, then it is made anew
+    was not made by the bridge, but the status names it     it stays, and the status names none any more
 
     the devices of the allocation                           what follows
     ──────────────────────────────────────────────────────  ─────────────────────────────────────────────────────────
@@ -320,7 +322,8 @@ class _DeviceLook:
         named, key = spot.pod.status.extended_resource_claim_status, spot.pod.metadata.namespace
         if named is not None and all(one.made is None for one in chosen):
             claim = self._sight.claim(key, named.resource_claim_name)
-            self._drop(claim if claim is not None and class_resources.made_for(spot.pod, claim) else None, spot)
+            ours = claim is not None and class_resources.of_the_bridge(spot.pod, claim)
+            self._drop(claim if ours else None, spot)
 
     def _drop(self, claim: ResourceClaim | None, spot: Spot) -> None:
         node = spot.node.name

@@ -208,6 +208,23 @@ def test_a_claim_that_somebody_deletes_while_it_has_devices_comes_anew(bridge: B
     assert len(devices.held("a")) == 1
 
 
+@pytest.mark.security("neighbours")
+def test_a_forged_status_deletes_no_claim_of_the_pod(bridge: Bridge, devices: Devices) -> None:
+    """A pod status that names the claim of a template as that for extended resources loses this name, nothing else."""
+    devices.template()
+    bridge.slurm.control.pause()
+    bridge.pod("a", spec=using("one"))
+    bridge.run(3)
+    (claim,) = devices.of("a")
+    name = claim["metadata"]["name"]
+    bridge.status("a", extendedResourceClaimStatus={"resourceClaimName": name, "requestMappings": []})
+    bridge.slurm.control.unpause()
+    bridge.until(lambda: bridge.node_of("a"))
+    assert [one["metadata"]["uid"] for one in devices.of("a")] == [claim["metadata"]["uid"]]
+    assert bridge.kube_calls.count(method="DELETE", target="/resourceclaims/") == 0
+    assert "extendedResourceClaimStatus" not in bridge.manifest("a")["status"]
+
+
 @pytest.mark.parametrize(
     ("method", "target"), [("POST", "/resourceclaims$"), ("PATCH", "/pods/a/status"), ("PATCH", "/resourceclaims/")]
 )

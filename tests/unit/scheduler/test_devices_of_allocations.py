@@ -5,6 +5,7 @@ import types
 from typing import Any, cast
 
 import msgspec
+import pytest
 
 from slurm_bridge.cluster.rules.devices import DeviceSight, NodeDevice
 from slurm_bridge.model.devices import (
@@ -215,3 +216,11 @@ class TestNotNeeded:
         one = self.claim(**MADE)
         found = self.look(one, unknown=frozenset({one.uid}))
         assert (found.writes, found.soon) == ((), True)
+
+    @pytest.mark.security("neighbours")
+    @pytest.mark.parametrize(("name", "marks"), [("mine", MADE), ("mine", {}), ("", {})])
+    def test_a_claim_that_the_bridge_has_not_made_is_not_deleted(self, name: str, marks: dict[str, str]) -> None:
+        """A status that names another claim of the pod, such as that of a template, loses only that name."""
+        one = self.claim(name, **marks)
+        found = self.look(one, one.metadata.name)
+        assert [each.claim for each in found.writes if isinstance(each, DropClaim)] == [None]
