@@ -225,6 +225,19 @@ def test_a_forged_status_deletes_no_claim_of_the_pod(bridge: Bridge, devices: De
     assert "extendedResourceClaimStatus" not in bridge.manifest("a")["status"]
 
 
+def test_a_cluster_that_does_not_keep_the_status_is_told(bridge: Bridge, devices: Devices) -> None:
+    """No device is given: the kubelet of the pod would not know of the claim. Other claims are as ever."""
+    bridge.kube.objects.gated_off = frozenset({"extendedResourceClaimStatus"})
+    bridge.pod("a", spec=asking())
+    bridge.until(lambda: any("does not keep" in message for _, message in bridge.events("a")), 20)
+    assert any("feature gate DRAExtendedResource" in message for _, message in bridge.events("a"))
+    assert bridge.node_of("a") == ""
+    assert not any(results_of(one) for one in devices.claims())
+    devices.template()
+    bridge.pod("b", spec=using("one"))
+    bridge.until(lambda: bridge.node_of("b"))
+
+
 @pytest.mark.parametrize(
     ("method", "target"), [("POST", "/resourceclaims$"), ("PATCH", "/pods/a/status"), ("PATCH", "/resourceclaims/")]
 )
