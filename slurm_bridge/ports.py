@@ -236,8 +236,8 @@ class Cluster(Protocol):
         Lists are replaced, except in the status of built-in kinds: there conditions are merged one by one, by type.
         """
 
-    def delete(self, kind: Kind[T], target: T, grace_seconds: int | None = None) -> None:
-        """Delete exactly this incarnation (its uid is a precondition)."""
+    def delete(self, kind: Kind[T], target: T, grace_seconds: int | None = None, version: str = "") -> None:
+        """Delete exactly this incarnation: its uid is a precondition, and a resource version given."""
 
     def evict(self, namespace: str, name: str, uid: str) -> None:
         """Ask for a voluntary eviction; Unavailable with `retry_after` while a disruption budget forbids it."""

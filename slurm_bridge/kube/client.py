@@ -119,8 +119,9 @@ class KubeClient:
         keyed = subresource == "status" and not kind.custom and kind not in _PLAIN
         return self._write(kind, "PATCH", path, pinned, content_type=_KEYED_PATCH if keyed else _MERGE_PATCH)
 
-    def delete(self, kind: Kind[T], target: T, grace_seconds: int | None = None) -> None:
-        options: Manifest = {"apiVersion": "v1", "kind": "DeleteOptions", "preconditions": {"uid": target.uid}}
+    def delete(self, kind: Kind[T], target: T, grace_seconds: int | None = None, version: str = "") -> None:
+        pinned = {"uid": target.uid, **({"resourceVersion": version} if version else {})}
+        options: Manifest = {"apiVersion": "v1", "kind": "DeleteOptions", "preconditions": pinned}
         if grace_seconds is not None:
             options["gracePeriodSeconds"] = grace_seconds
         self._order("DELETE", self._path(kind, *target.key), options)

@@ -144,9 +144,9 @@ class FencedCluster:
         self._fence.check("patch")
         return self._inner.patch(kind, target, changes, subresource)
 
-    def delete(self, kind: Kind[T], target: T, grace_seconds: int | None = None) -> None:
+    def delete(self, kind: Kind[T], target: T, grace_seconds: int | None = None, version: str = "") -> None:
         self._fence.check("delete")
-        self._inner.delete(kind, target, grace_seconds)
+        self._inner.delete(kind, target, grace_seconds, version)
 
     def evict(self, namespace: str, name: str, uid: str) -> None:
         self._fence.check("evict")

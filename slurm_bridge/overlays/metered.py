@@ -177,9 +177,9 @@ class MeteredCluster:
         with self._meter.reading("_".join(filter(None, ("patch", kind.plural, subresource)))):
             return self._inner.patch(kind, target, changes, subresource)
 
-    def delete(self, kind: Kind[T], target: T, grace_seconds: int | None = None) -> None:
+    def delete(self, kind: Kind[T], target: T, grace_seconds: int | None = None, version: str = "") -> None:
         with self._meter.reading(f"delete_{kind.plural}"):
-            self._inner.delete(kind, target, grace_seconds)
+            self._inner.delete(kind, target, grace_seconds, version)
 
     def evict(self, namespace: str, name: str, uid: str) -> None:
         with self._meter.reading("evict"):

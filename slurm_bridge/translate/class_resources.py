@@ -87,6 +87,11 @@ def made_for(pod: Pod, claim: ResourceClaim) -> bool:
     return any(one.controller and one.uid == pod.uid for one in claim.metadata.owner_references)
 
 
+def of_the_bridge(pod: Pod, claim: ResourceClaim) -> bool:
+    """The bridge has made it for the pod's extended resources: a pod has other claims that are made for it."""
+    return claim.metadata.name == name_of(pod) and ANNOTATION in claim.metadata.annotations and made_for(pod, claim)
+
+
 def name_of(pod: Pod) -> str:
     """The same one each time: a claim whose creation was not answered is found by it."""
     digest = hashlib.blake2b(pod.uid.encode(), digest_size=5).hexdigest()

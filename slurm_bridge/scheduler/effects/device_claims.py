@@ -48,6 +48,11 @@ WRITTEN: Final = (kinds.RESOURCECLAIMS,)
 MOST_WRITES: Final = 100
 #: Why nodes are given back of pods that nothing can get devices for any more.
 SWITCHED_OFF: Final = "no hook honours ResourceClaims any more, so those of this pod get no devices"
+#: The API server drops the field without a word.
+NOT_KEPT: Final = (
+    "this cluster does not keep status.extendedResourceClaimStatus (feature gate DRAExtendedResource); "
+    "ask the operators to switch it on, or ask for the devices by a ResourceClaim"
+)
 #: After so many seconds it goes on, likewise with a claim that changed under our hands.
 LOOK_AGAIN: Final = 1.0
 #: The same where the API server, or a webhook of it, did not serve the write.
@@ -159,7 +164,13 @@ def holders(ctx: SchedulerContext, sight: DeviceSight, nodes: Iterable[str]) -> 
     there = (one.id for node in nodes for one in sight.on(node))
     of = {device: claim for device in there if (claim := sight.holder(device)) is not None}
     of.update(pending.devices)
-    return Holders(of=of, left=lambda claim: _left(ctx, claim), busy=pending.busy, doubted=pending.doubted)
+    return Holders(
+        of=of,
+        left=lambda claim: _left(ctx, claim),
+        busy=pending.busy,
+        doubted=pending.doubted,
+        unknown=pending.unknown,
+    )
 
 
 def _left(ctx: SchedulerContext, claim: ResourceClaim) -> bool:
@@ -260,8 +271,9 @@ def _remade(ctx: SchedulerContext, write: MakeClaim | DropClaim) -> Misfit | boo
         else:
             pod = write.pod
             if write.claim is not None:
-                ctx.cluster.delete(kinds.RESOURCECLAIMS, write.claim)
-        ctx.cluster.patch(kinds.PODS, pod, write.changes, "status")
+                version = write.claim.metadata.resource_version
+                ctx.cluster.delete(kinds.RESOURCECLAIMS, write.claim, version=version)
+        written = ctx.cluster.patch(kinds.PODS, pod, write.changes, "status")
     except (errors.Conflict, errors.NotFound) as problem:
         logger.info("the ResourceClaim for a pod's extended resources is looked at again: {}", problem)
         return False
@@ -269,6 +281,9 @@ def _remade(ctx: SchedulerContext, write: MakeClaim | DropClaim) -> Misfit | boo
         text = f"the ResourceClaim for the extended resources of a pod cannot be written: {problem}"
         logger.warning("{}", text)
         return Misfit(reason=placement.FAILED, message=text)
+    if isinstance(write, MakeClaim) and written.status.extended_resource_claim_status != write.made.status:
+        logger.warning("{}", NOT_KEPT)
+        return Misfit(reason=placement.FAILED, message=NOT_KEPT)
     return True
 
 

@@ -15,6 +15,8 @@
     ──────────────────────────────────────────────────────  ─────────────────────────────────────────────────────────
     is not made, or not named by the pod's status           it is made, and named; then as above
     is not what the pod needs, or not needed any more       it loses its devices, then it is deleted
+    is being deleted                                        it loses its devices, then it is made anew
+    was not made by the bridge, but the status names it     it stays, and the status names none any more
 
     the devices of the allocation                           what follows
     ──────────────────────────────────────────────────────  ─────────────────────────────────────────────────────────
@@ -23,6 +25,7 @@
     Slurm gives none otherwise, or a device is missing      the nodes are given back, and the node is avoided
     the driver publishes none there now                     wait
     another claim still has one of them                     wait: its pod is on its way out
+    another claim of the job has, or may have, it           that one keeps it, this one gets another one, or waits
     that claim's pods have no node and no job that runs     it is taken back, for Slurm has given the device away
 
 No claim is written over: what it has is taken back first, with the version that was looked at as a precondition. No
@@ -163,13 +166,15 @@ Write = Allocate | ReserveClaim | TakeBack | MakeClaim | DropClaim
 class Holders:
     """Which claim has a device, or is about to get it; `left` says of a claim that nothing uses it any more.
 
-    By uid: claims that are `busy` are being written; those that are `doubted` may have lost their devices.
+    By uid: claims that are `busy` are being written; those that are `doubted` may have lost their devices. What was
+    written into those that are `unknown`, these and others, no watch has told of yet.
     """
 
     of: Mapping[DeviceId, ResourceClaim]
     left: Callable[[ResourceClaim], bool]
     busy: frozenset[str] = frozenset()
     doubted: frozenset[str] = frozenset()
+    unknown: frozenset[str] = frozenset()
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
@@ -283,7 +288,7 @@ class _DeviceLook:
                 continue
             if use.claim.claim.status.allocation is None:
                 needs += [_Need(use, asked) for asked in use.claim.asked]
-            elif self._settled(use, given):
+            elif self._settled(use, given, kept):
                 kept.update(use.claim.claim.held)
         # What has to change first decides what is left for the others.
         ready = node not in self.waiting.values()
@@ -306,6 +311,8 @@ class _DeviceLook:
         """Whether the claim for its extended resources is as it has to be."""
         called, node = f"ResourceClaim {'/'.join(claim.key)}", spot.node.name
         if claim.metadata.deletion_timestamp is not None:
+            if claim.status.allocation is not None and not self._busy(claim, node):
+                self._take_back(claim, _ClaimUse(PodClaim(claim=claim, asked=()), [spot]))
             self.waiting[f"{called} to be deleted"] = node
         elif claim.uid and not made.is_as_made(claim):
             self._drop(claim, spot)
@@ -321,20 +328,27 @@ class _DeviceLook:
         named, key = spot.pod.status.extended_resource_claim_status, spot.pod.metadata.namespace
         if named is not None and all(one.made is None for one in chosen):
             claim = self._sight.claim(key, named.resource_claim_name)
-            self._drop(claim if claim is not None and class_resources.made_for(spot.pod, claim) else None, spot)
+            ours = claim is not None and class_resources.of_the_bridge(spot.pod, claim)
+            self._drop(claim if ours else None, spot)
 
     def _drop(self, claim: ResourceClaim | None, spot: Spot) -> None:
         node = spot.node.name
-        if claim is not None and (claim.status.allocation is not None or claim.uid in self._holders.busy):
+        if claim is not None and claim.status.allocation is not None:
             if not self._busy(claim, node):
                 self._take_back(claim, _ClaimUse(PodClaim(claim=claim, asked=()), [spot]))
+            return
+        # A lost answer may have given it devices: a deleted claim with devices would stay, and hold up the pod.
+        if claim is not None and self._written(claim, node, self._holders.unknown):
             return
         self.writes.append(DropClaim(pod=spot.pod, claim=claim))
         self.waiting[f"pod {'/'.join(spot.pod.key)} to lose a ResourceClaim that it does not need"] = node
 
     def _busy(self, claim: ResourceClaim, node: str) -> bool:
         """What is being written is not looked at: it may be out of date already."""
-        if claim.uid not in self._holders.busy:
+        return self._written(claim, node, self._holders.busy)
+
+    def _written(self, claim: ResourceClaim, node: str, uids: Collection[str]) -> bool:
+        if claim.uid not in uids:
             return False
         self.waiting[f"ResourceClaim {'/'.join(claim.key)}, which is being written"] = node
         self.soon = True
@@ -351,13 +365,13 @@ class _DeviceLook:
             return True
         return False
 
-    def _settled(self, use: _ClaimUse, given: "JobDevices") -> bool:
-        """Whether a claim with devices has those that it would get now."""
+    def _settled(self, use: _ClaimUse, given: "JobDevices", kept: Collection[DeviceId]) -> bool:
+        """Whether a claim with devices has those that it would get now; `kept` are those of other claims of the job."""
         claim = use.claim.claim
         users = {user.uid for user in claim.status.reserved_for}
         # Kubernetes' controller adds pods that have ended now and then, and takes them out again.
         doubted = claim.uid in self._holders.doubted
-        if not doubted and self._right(use, given):
+        if not doubted and self._right(use, given) and not any(device in kept for device in claim.held):
             if use.uids <= users:
                 return True
             if users.intersection(self._mates) and users <= use.uids.union(self._mates):
@@ -411,8 +425,9 @@ class _DeviceLook:
             count = min(need.asked.count, len(found) + 1)
             choices += [tuple(one for one in found if one.id not in kept)] * count
             each += [need] * count
-        own = {need.use.claim.claim.key for need in needs}
-        free = devices.assigned([[one.id for one in found if self._free(one.id, own)] for found in choices])
+        free = devices.assigned(
+            [[one.id for one in found if self._free(one.id, need)] for need, found in zip(each, choices, strict=True)]
+        )
         if free is not None:
             self._allocate(each, free)
             return None
@@ -424,13 +439,17 @@ class _DeviceLook:
                 f"there ({given.text or 'no index'})"
             )
             return _failed(text, node)
-        self._wait_for(node, [device for device in wanted if not self._free(device, own)])
+        taken = [device for need, device in zip(each, wanted, strict=True) if not self._free(device, need)]
+        # What another claim of this job may have by a lost answer, the watch does not tell if it was never written.
+        own = {need.use.claim.claim.key for need in needs}
+        self.soon = self.soon or any(self._holders.of[device].key in own for device in taken)
+        self._wait_for(node, taken)
         return None
 
-    def _free(self, device: DeviceId, own: Collection[ClaimKey]) -> bool:
-        """No claim has it, but these."""
+    def _free(self, device: DeviceId, need: _Need) -> bool:
+        """No claim has it, but that of the need: what another one may have, it may have got by a lost answer."""
         holder = self._holders.of.get(device)
-        return holder is None or holder.key in own
+        return holder is None or holder.key == need.use.claim.claim.key
 
     def _candidates(self, node: str, asked: AskedDevices, given: "JobDevices") -> tuple[NodeDevice, ...] | Misfit:
         allowed, row = self._allowed(node, asked, given), asked.row

@@ -47,6 +47,8 @@ class Objects:
         self.store = store
         self.clock = clock
         self.ownership = Ownership()
+        #: Fields of any status that are dropped without a word, because a feature gate is off.
+        self.gated_off: frozenset[str] = frozenset()
         self._dice = random.Random(seed)
 
     def now(self, ahead: float = 0.0) -> str:
@@ -153,6 +155,7 @@ class Objects:
         new = {name: value for name, value in new.items() if name not in ("kind", "apiVersion")}
         if target.subresource == "status":
             new = _status_door(target.resource, old, new)
+            new["status"] = {name: value for name, value in new["status"].items() if name not in self.gated_off}
         elif target.subresource == "resize":
             new = _resize_door(old, new)
         elif target.resource.has_status:

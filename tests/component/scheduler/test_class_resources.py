@@ -47,6 +47,17 @@ def made(bridge: Bridge, name: str = "a") -> Json:
     return found
 
 
+def plugin_comes(bridge: Bridge, devices: Devices) -> None:
+    """A pod whose claim has its device loses its job, and then a node has the resource by a plugin."""
+    bridge.kube_calls.plan(faults.Answer(503), method="POST", target="/binding", times=1)
+    bridge.pod("a", spec=asking())
+    bridge.until(lambda: devices.held("a"))
+    bridge.slurm.control.end(bridge.job("a").job_id, "CANCELLED")
+    bridge.kube.merge(kinds.NODES, ("", "n3"), {"status": {"allocatable": {GPU: "4"}}}, subresource="status")
+    bridge.run(3)
+    bridge.annotate("a", **{"slurm-bridge.io/retry": "1"})
+
+
 @pytest.mark.parametrize("resource", [GPU, IMPLICIT])
 def test_the_pod_gets_a_claim_with_the_devices_of_its_job(bridge: Bridge, devices: Devices, resource: str) -> None:
     """It belongs to the pod, and the pod's status says which container has which request."""
@@ -160,17 +171,71 @@ def test_a_claim_that_asks_for_more_than_the_pod_is_replaced(bridge: Bridge, dev
 
 def test_a_claim_that_is_not_needed_any_more_is_deleted(bridge: Bridge, devices: Devices) -> None:
     """A plugin has the resource before the pod is bound: its kubelet must not wait for a claim."""
-    bridge.kube_calls.plan(faults.Answer(503), method="POST", target="/binding", times=1)
-    bridge.pod("a", spec=asking())
-    bridge.until(lambda: devices.held("a"))
-    bridge.slurm.control.end(bridge.job("a").job_id, "CANCELLED")
-    bridge.kube.merge(kinds.NODES, ("", "n3"), {"status": {"allocatable": {GPU: "4"}}}, subresource="status")
-    bridge.run(3)
-    bridge.annotate("a", **{"slurm-bridge.io/retry": "1"})
+    plugin_comes(bridge, devices)
     bridge.until(lambda: bridge.node_of("a"), 120)
     assert bridge.node_of("a") == "n3"
     assert devices.claims() == []
     assert "extendedResourceClaimStatus" not in bridge.manifest("a")["status"]
+
+
+def test_a_claim_that_changes_meanwhile_is_not_deleted(bridge: Bridge, devices: Devices) -> None:
+    """What was looked at is a precondition: another look sees what became of it."""
+
+    def note() -> None:
+        (claim,) = devices.claims()
+        name = (NAMESPACE, claim["metadata"]["name"])
+        bridge.kube.merge(kinds.RESOURCECLAIMS, name, {"metadata": {"annotations": {"x": "y"}}})
+
+    bridge.kube_calls.plan(faults.Meanwhile(note), method="DELETE", target="/resourceclaims/")
+    plugin_comes(bridge, devices)
+    bridge.until(lambda: bridge.node_of("a"), 120)
+    answers = [
+        one.status for one in bridge.kube_calls.journal if one.method == "DELETE" and "/resourceclaims/" in one.target
+    ]
+    assert answers == [409, 200]
+    assert devices.claims() == []
+
+
+def test_a_claim_that_somebody_deletes_while_it_has_devices_comes_anew(bridge: Bridge, devices: Devices) -> None:
+    """It gives them back, so that it can go, and the pod gets another one."""
+    bridge.kube_calls.plan(faults.Answer(503), method="POST", target="/binding", times=1)
+    bridge.pod("a", spec=asking())
+    bridge.until(lambda: devices.held("a"))
+    claim = made(bridge)["metadata"]
+    bridge.kube.delete(kinds.RESOURCECLAIMS, (NAMESPACE, claim["name"]))
+    bridge.until(lambda: bridge.node_of("a"))
+    assert made(bridge)["metadata"]["uid"] != claim["uid"]
+    assert len(devices.held("a")) == 1
+
+
+@pytest.mark.security("neighbours")
+def test_a_forged_status_deletes_no_claim_of_the_pod(bridge: Bridge, devices: Devices) -> None:
+    """A pod status that names the claim of a template as that for extended resources loses this name, nothing else."""
+    devices.template()
+    bridge.slurm.control.pause()
+    bridge.pod("a", spec=using("one"))
+    bridge.run(3)
+    (claim,) = devices.of("a")
+    name = claim["metadata"]["name"]
+    bridge.status("a", extendedResourceClaimStatus={"resourceClaimName": name, "requestMappings": []})
+    bridge.slurm.control.unpause()
+    bridge.until(lambda: bridge.node_of("a"))
+    assert [one["metadata"]["uid"] for one in devices.of("a")] == [claim["metadata"]["uid"]]
+    assert bridge.kube_calls.count(method="DELETE", target="/resourceclaims/") == 0
+    assert "extendedResourceClaimStatus" not in bridge.manifest("a")["status"]
+
+
+def test_a_cluster_that_does_not_keep_the_status_is_told(bridge: Bridge, devices: Devices) -> None:
+    """No device is given: the kubelet of the pod would not know of the claim. Other claims are as ever."""
+    bridge.kube.objects.gated_off = frozenset({"extendedResourceClaimStatus"})
+    bridge.pod("a", spec=asking())
+    bridge.until(lambda: any("does not keep" in message for _, message in bridge.events("a")), 20)
+    assert any("feature gate DRAExtendedResource" in message for _, message in bridge.events("a"))
+    assert bridge.node_of("a") == ""
+    assert not any(results_of(one) for one in devices.claims())
+    devices.template()
+    bridge.pod("b", spec=using("one"))
+    bridge.until(lambda: bridge.node_of("b"))
 
 
 @pytest.mark.parametrize(

@@ -135,6 +135,14 @@ def test_the_version_that_was_looked_at_is_a_precondition(
     assert [one.device for one in now.held] == ["gpu-1", "gpu-3"]
 
 
+def test_a_claim_is_deleted_as_it_was_looked_at_only(cluster: client.KubeClient, claim: ResourceClaim) -> None:
+    """A version is a precondition of its deletion, too."""
+    now = _protected(cluster, claim)
+    with pytest.raises(errors.Conflict):
+        cluster.delete(kinds.RESOURCECLAIMS, claim, version=claim.metadata.resource_version)
+    cluster.delete(kinds.RESOURCECLAIMS, now, version=now.metadata.resource_version)
+
+
 def test_nothing_uses_a_claim_without_devices(cluster: client.KubeClient, claim: ResourceClaim, pod: Pod) -> None:
     """`reservedFor` alone is refused."""
     status = _status(claim, pod)

@@ -195,6 +195,13 @@ def test_delete(script: Script, cluster: client.KubeClient, grace: int | None, e
     }
 
 
+def test_delete_one_version(script: Script, cluster: client.KubeClient) -> None:
+    """A delete may be for what was looked at only."""
+    script.on("DELETE", ONE, {})
+    cluster.delete(kinds.PODS, POD, version="7")
+    assert script.sent["preconditions"] == {"uid": "uid-a", "resourceVersion": "7"}
+
+
 def test_delete_gone(script: Script, cluster: client.KubeClient) -> None:
     """A delete of what is gone says so."""
     script.on("DELETE", ONE, refused(404, "NotFound", name="a"))

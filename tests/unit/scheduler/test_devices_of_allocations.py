@@ -4,6 +4,9 @@ import dataclasses
 import types
 from typing import Any, cast
 
+import msgspec
+import pytest
+
 from slurm_bridge.cluster.rules.devices import DeviceSight, NodeDevice
 from slurm_bridge.model.devices import (
     AllocatedDevice,
@@ -22,18 +25,20 @@ from slurm_bridge.model.devices import (
     ResourceClaimStatus,
 )
 from slurm_bridge.model.job import Gres, NodeShare
-from slurm_bridge.model.meta import ObjectMeta
+from slurm_bridge.model.meta import ObjectMeta, OwnerReference
+from slurm_bridge.model.pod import ExtendedClaimStatus, PodStatus
 from slurm_bridge.scheduler.context import SchedulerContext
 from slurm_bridge.scheduler.device_writes import DeviceWrites
 from slurm_bridge.scheduler.effects import device_claims as effects
 from slurm_bridge.scheduler.placement import device_claims
 from slurm_bridge.scheduler.placement.checks import Spot
-from slurm_bridge.scheduler.placement.device_claims import DevicesFound, Holders, TakeBack
+from slurm_bridge.scheduler.placement.device_claims import Allocate, DevicesFound, DropClaim, Holders, TakeBack
+from slurm_bridge.translate import class_resources
 from slurm_bridge.translate.device_claims import DeviceRow
 from tests.unit.hooks.builders import cluster, node, pod
 
 CLASS = "gpu.x.io"
-GPUS = tuple(DeviceId(CLASS, "n1", f"gpu-{number}") for number in range(2))
+GPUS = tuple(DeviceId(CLASS, "n1", f"gpu-{number}") for number in range(3))
 ROW = DeviceRow(device_class=CLASS, driver=CLASS, gres=Gres(name="gpu", type="", count=1), index="index")
 CHOSEN = dataclasses.replace(ROW, chosen=True)
 NODE = cluster([node("n1")]).nodes["n1"]
@@ -52,10 +57,12 @@ def claim(version: int, *held: DeviceId, name: str = "mine") -> ResourceClaim:
 
 
 POD = pod("a", resource_claims=({"name": "it", "resourceClaimName": "mine"},))
+PLAIN = pod("a")
+MADE = {class_resources.ANNOTATION: "true"}
 
 
 def sight(*claims: ResourceClaim, row: DeviceRow = ROW) -> DeviceSight:
-    """Two devices on one node."""
+    """Three devices on one node."""
     known = {one.key: one for one in claims}
     there = [
         NodeDevice(id=gpu, device=Device(name=gpu.device, attributes={"index": DeviceAttribute(integer=number)}))
@@ -136,3 +143,84 @@ def test_only_the_devices_of_the_nodes_are_looked_up() -> None:
     ctx = types.SimpleNamespace(device_writes=DeviceWrites(), clock=types.SimpleNamespace(now=lambda: 1.0))
     found = effects.holders(cast("SchedulerContext", ctx), dataclasses.replace(sight(), holder=holder), ["n1"])
     assert (found.of, asked) == ({}, list(GPUS))
+
+
+class TestSiblings:
+    """Two pods of one job, each with a claim of its own."""
+
+    @staticmethod
+    def look(mine: ResourceClaim, theirs: ResourceClaim, given: str, **of: ResourceClaim) -> DevicesFound:
+        """`of` says which claim may have which device already: answers were lost."""
+        other = pod("b", resource_claims=({"name": "it", "resourceClaimName": "theirs"},))
+        users = ResourceClaimStatus(
+            allocation=theirs.status.allocation,
+            reserved_for=(Consumer(resource="pods", name="b", uid=other.uid),) if theirs.held else (),
+        )
+        seen = sight(mine, msgspec.structs.replace(theirs, status=users))
+        share = NodeShare(node="n1", cpus=1, memory_mib=1, devices=given)
+        spots = [Spot(pod=one, slurm_name="n1", node=NODE) for one in (POD, other)]
+        maybe = {GPUS[int(name[-1])]: one for name, one in of.items()}
+        return device_claims.look(spots, {"n1": share}, {}, seen, Holders(of=maybe, left=lambda _claim: False))
+
+    def test_what_one_may_have_already_is_not_given_to_the_other(self) -> None:
+        """An earlier write of it may have happened: then both would have the device."""
+        mine, theirs = claim(1), claim(1, name="theirs")
+        found = self.look(mine, theirs, "gpu:3(IDX:0-2)", gpu1=mine, gpu2=theirs)
+        given = {one.claim.key[1]: one.devices[0][1] for one in found.writes if isinstance(one, Allocate)}
+        assert given == {"mine": GPUS[0], "theirs": GPUS[2]}
+
+    def test_where_each_may_have_what_the_other_needs_they_wait(self) -> None:
+        """The watch tells, or what was tried has not happened: it is looked at again."""
+        mine, theirs = claim(1), claim(1, name="theirs")
+        found = self.look(mine, theirs, "gpu:2(IDX:0-1)", gpu0=mine, gpu1=mine)
+        assert (found.writes, found.soon) == ((), True)
+        assert "ResourceClaim team/mine still has" in found.message
+
+    def test_a_device_that_both_have_is_taken_back_from_one(self) -> None:
+        """No pod is bound before."""
+        mine, theirs = claim(1, GPUS[1]), claim(1, GPUS[1], name="theirs")
+        found = self.look(mine, theirs, "gpu:3(IDX:0-2)", gpu1=mine)
+        assert [(type(one), one.claim.key[1]) for one in found.writes if isinstance(one, TakeBack)] == [
+            (TakeBack, "theirs")
+        ]
+        assert found.waiting
+
+
+class TestNotNeeded:
+    """A pod whose status names the claim for its extended resources, and that needs none any more."""
+
+    @staticmethod
+    def look(one: ResourceClaim, named: str = "", **more: Any) -> DevicesFound:
+        """What becomes of the claim."""
+        status = ExtendedClaimStatus(resource_claim_name=named or class_resources.name_of(PLAIN))
+        user = msgspec.structs.replace(PLAIN, status=PodStatus(extended_resource_claim_status=status))
+        holders = Holders(of={}, left=lambda _claim: False, **more)
+        return device_claims.look([Spot(pod=user, slurm_name="n1", node=NODE)], {}, {}, sight(one), holders)
+
+    @staticmethod
+    def claim(name: str = "", **annotations: str) -> ResourceClaim:
+        """A claim that belongs to the pod, as the bridge makes it or otherwise."""
+        owner = OwnerReference(api_version="v1", kind="Pod", name="a", uid=PLAIN.uid, controller=True)
+        one = claim(1, name=name or class_resources.name_of(PLAIN))
+        return msgspec.structs.replace(
+            one, metadata=msgspec.structs.replace(one.metadata, annotations=annotations, owner_references=(owner,))
+        )
+
+    def test_the_claim_is_deleted(self) -> None:
+        """And the status names none any more."""
+        one = self.claim(**MADE)
+        assert [each.claim for each in self.look(one).writes if isinstance(each, DropClaim)] == [one]
+
+    def test_a_claim_that_may_have_devices_by_a_lost_answer_is_not_deleted(self) -> None:
+        """It would stay, being deleted, for as long as it has them: the watch tells."""
+        one = self.claim(**MADE)
+        found = self.look(one, unknown=frozenset({one.uid}))
+        assert (found.writes, found.soon) == ((), True)
+
+    @pytest.mark.security("neighbours")
+    @pytest.mark.parametrize(("name", "marks"), [("mine", MADE), ("mine", {}), ("", {})])
+    def test_a_claim_that_the_bridge_has_not_made_is_not_deleted(self, name: str, marks: dict[str, str]) -> None:
+        """A status that names another claim of the pod, such as that of a template, loses only that name."""
+        one = self.claim(name, **marks)
+        found = self.look(one, one.metadata.name)
+        assert [each.claim for each in found.writes if isinstance(each, DropClaim)] == [None]
