@@ -104,3 +104,30 @@ def test_a_change_of_the_setting_reaches_pods_that_wait(tmp_path: pathlib.Path) 
     later.until(lambda: later.jobs(later.uid("a")))
     assert later.job("a").ask.exclusive
     assert later.slurm.world.jobs[job_id].running
+
+
+@pytest.mark.security("neighbours")
+@pytest.mark.parametrize("later", ["whole-node", "count"])
+def test_a_job_that_slurm_forgot_gets_the_whole_node_again(tmp_path: pathlib.Path, later: str) -> None:
+    """No native job starts beside the pod, which runs on with its device; whatever the setting is by then."""
+    bridge = emptied(bridge_of(tmp_path, SHARED_ONLY, hybrid_devices="whole-node"))
+    job = bridge.bound("a", spec=asking())
+    bridge = Bridge(tmp_path, world=bridge.world, hybrid_devices=later)
+    bridge.run(3)
+    bridge.world.crash_slurm(1e6)
+    bridge.until(lambda: job.job_id in bridge.slurm.world.jobs and bridge.of(job).running)
+    after = bridge.world.submit("more", flags=[], required_nodes="n1")
+    bridge.run(5)
+    assert (bridge.of(job).ask.exclusive, bridge.node_of("a")) == (True, "n1")
+    assert bridge.slurm.world.jobs[after].pending
+
+
+def test_a_pod_waits_until_an_earlier_one_has_left(tmp_path: pathlib.Path) -> None:
+    """Although there is room for both: no device of that one may be taken for free."""
+    bridge = emptied(bridge_of(tmp_path, SHARED_ONLY, hybrid_devices="whole-node"))
+    old = bridge.bound("old", spec=asking(), annotations={"kwok.local/terminating": "hang"})
+    bridge.slurm.control.end(old.job_id, "CANCELLED")
+    bridge.until(lambda: bridge.leaving("old"), 20)
+    bridge.pod("new", spec=asking())
+    bridge.until(lambda: bridge.condition("new")[0] == "NodeNotVacated", 20)
+    assert bridge.node_of("new") == ""
