@@ -2,9 +2,11 @@
 
 import dataclasses
 import pathlib
+from typing import Any
 
 import pytest
 
+from slurm_bridge.model import kinds
 from tests.component.scheduler.gang_scenes import member
 from tests.component.scheduler.whole_core import Bridge
 from tests.simulation import fleet
@@ -15,7 +17,7 @@ GPU = "nvidia.com/gpu"
 SHARED_ONLY = dataclasses.replace(fleet.PLUGGED, gpus={"n1": 4})
 
 
-def bridge_of(folder: pathlib.Path, machines: fleet.Fleet, **settings: object) -> Bridge:
+def bridge_of(folder: pathlib.Path, machines: fleet.Fleet, **settings: Any) -> Bridge:
     """A daemon on these machines."""
     return Bridge(folder, world=World(1, folder / "token", fleet=machines), **settings)
 
@@ -104,6 +106,19 @@ def test_a_change_of_the_setting_reaches_pods_that_wait(tmp_path: pathlib.Path) 
     later.until(lambda: later.jobs(later.uid("a")))
     assert later.job("a").ask.exclusive
     assert later.slurm.world.jobs[job_id].running
+
+
+def test_a_pod_that_waits_keeps_its_job_while_nodes_come_and_go(tmp_path: pathlib.Path) -> None:
+    """It would lose its place in the queue each time that the shared node is cordoned."""
+    bridge = emptied(bridge_of(tmp_path, fleet.PLUGGED, hybrid_devices="whole-node"))
+    for name in ("n1", "n2"):
+        bridge.bound(f"on-{name}", spec={**asking(4), "nodeSelector": {"kubernetes.io/hostname": name}})
+    bridge.pod("a", spec=asking())
+    bridge.until(lambda: bridge.jobs(bridge.uid("a")))
+    for cordoned in (True, False):
+        bridge.kube.merge(kinds.NODES, ("", "n1"), {"spec": {"unschedulable": cordoned}})
+        bridge.run(20)
+    assert [job.pending for job in bridge.jobs(bridge.uid("a"))] == [True]
 
 
 @pytest.mark.security("neighbours")
