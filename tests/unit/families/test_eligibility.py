@@ -398,9 +398,7 @@ class TestDevicesBesideNativeJobs:
             ({"allocatable": {}}, False),
         ],
     )
-    def test_it_wants_the_same_whatever_passes(
-        self, changed: Mapping[str, Any], around: Around, *, whole: bool
-    ) -> None:
+    def test_what_passes_changes_nothing(self, changed: Mapping[str, Any], around: Around, *, whole: bool) -> None:
         """Or the job would be submitted anew each time that a node is cordoned; what lasts decides."""
         labels = {"x": "1"}
         shared = node("shared", **{"allocatable": GPUS, "labels": labels, **changed})
