@@ -20,7 +20,6 @@ from slurm_bridge.cluster.facts import NodeFacts
 from slurm_bridge.cluster.memo import VersionCache
 from slurm_bridge.cluster.rules import affinity, attachments, taints, volumes
 from slurm_bridge.cluster.rules.attachments import ClaimKey
-from slurm_bridge.cluster.snapshot import ClusterSnapshot
 from slurm_bridge.hooks import emitter, needs
 from slurm_bridge.hooks.base import GO, Admit, Ask, Denied, Deny, Fields, Nodes, Session
 from slurm_bridge.hooks.needs import Need
@@ -130,18 +129,20 @@ class Eligibility:
         return Denied(nodes=by_all)
 
     def express(self, session: Session, ask: Ask) -> Fields:
-        """Whole nodes for devices that a native job on the same node could hold, too."""
+        """Whole nodes for devices that a native job on the same node could hold, too.
+
+        What lasts decides: the job is submitted anew when this changes, and waits again from the beginning.
+        """
         if self._options.hybrid_devices != "whole-node" or ask.request.exclusive:
             return Fields()
         alike = [shape.pods for shape in ask.shapes] or [ask.workload.pods]
         asking = [pods for pods in alike if self._devices(resources.requests_of(pods[0]))]
         seen = session.snapshot
         within = emitter.members(seen, ask.request.partition or "") if asking else frozenset[str]()
-        shared = frozenset(
+        shared = seen.columns.mask(
             seen.by_slurm[name] for name in within & seen.by_slurm.keys() if seen.slurm_nodes[name].native
         )
-        plugged = ((pods, self._plugged(seen, pods[0], shared)) for pods in asking)
-        if any(self._of(session, pods).left(nodes) for pods, nodes in plugged if nodes):
+        if any((shared & self._plugged(session, pods)).any() for pods in asking):
             return Fields(exclusive=True, source="hybrid_devices: whole-node")
         return Fields()
 
@@ -228,8 +229,7 @@ class Eligibility:
         if self._options.hybrid_devices == "refuse":
             native = seen.of_slurm("native", lambda node: int(node is not None and node.native)) > 0
             for name in self._devices(of.requests):
-                counted = seen.of_node(f"counted {name}", functools.partial(_counts, name)).where(bool)
-                ruling.deny(native & counted, _taken(name))
+                ruling.deny(native & _counted(seen, name), _taken(name))
         compared = [name for name in of.requests if name not in self._options.ignored_resources]
         ruling.deny_all_of([(facts.shortage(name), self._short(seen, name, of)) for name in compared])
         return Denied(nodes=ruling.reasons(), moving=self._options.capacity == "free")
@@ -238,10 +238,18 @@ class Eligibility:
         """The resources of a pod of which a device plugin chooses the devices."""
         return [name for name in self._options.devices if requests.get(name, 0) > 0]
 
-    def _plugged(self, seen: ClusterSnapshot, pod: Pod, among: Nodes) -> Nodes:
-        """Those of the nodes that have such devices by a plugin; devices of a DRA driver are claimed one by one."""
+    def _plugged(self, session: Session, alike: Sequence[Pod]) -> Mask:
+        """The nodes that are meant for these pods, and have such devices by a plugin, whatever state they are in.
+
+        Devices of a DRA driver are claimed one by one.
+        """
+        seen, pod = session.snapshot.columns, alike[0]
+        managed = seen.attribute(self._standing_name, self._standing).where(lambda standing: standing.managed)
+        meant = selection.accepting(seen, pod) & managed
+        for volume in self._reach(session, alike):
+            meant = meant & selection.reaching(seen, volume)
         asked = self._devices(resources.requests_of(pod))
-        return frozenset(node for node in among if any(_counts(name, seen.nodes[node].node) for name in asked))
+        return meant & functools.reduce(np.logical_or, (_counted(seen, name) for name in asked))
 
     def _short(self, seen: NodeColumns, resource: str, of: _Class) -> Mask:
         """The nodes that have too little of a resource: of all that they have, or only of what is free."""
@@ -270,9 +278,17 @@ def _told(taint: Taint | None) -> str | None:
     return None if taint is None else f"node(s) had untolerated taint {{{taint.key}: {taint.value}}}"
 
 
+def _counted(seen: NodeColumns, resource: str) -> Mask:
+    """The nodes whose kubelet itself has some of this resource."""
+    return seen.of_node(f"counted {resource}", functools.partial(_counts, resource)).where(bool)
+
+
 def _counts(resource: str, node: Node) -> bool:
-    """Whether the kubelet itself has some of this resource."""
-    return quantity.parse(node.status.allocatable.get(resource, 0)) > 0
+    """Also where its amount cannot be read: of that no pod gets anything, and no other node is to suffer for it."""
+    try:
+        return quantity.parse(node.status.allocatable.get(resource, 0)) > 0
+    except (ValueError, ArithmeticError):
+        return True
 
 
 def _taken(resource: str) -> str:

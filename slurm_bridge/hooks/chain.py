@@ -264,6 +264,14 @@ class Chain:
                 return stopped.obstacle
         return None
 
+    def expressed(self, workload: Workload, translated: Translated, snapshot: ClusterSnapshot) -> JobRequest:
+        """The request with the fields that hooks give it; as it is where one of them has something against it."""
+        with self.session(snapshot, now=self._around.clock.wall(), mode=Mode.SIMULATED) as session:
+            try:
+                return session.express(asked(workload, translated)).request
+            except Stopped:
+                return translated.request
+
     def verify(self, workload: Workload, nodes: Mapping[str, str], snapshot: ClusterSnapshot) -> Deny | Obstacle | None:
         """Whether pods (by uid) may run on the nodes that Slurm gave them."""
         with self.session(snapshot, now=self._around.clock.wall()) as session:

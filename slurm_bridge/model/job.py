@@ -233,6 +233,7 @@ class JobView:
     licenses: str = ""
     mcs_label: str = ""
     reservation: str = ""
+    exclusive: bool = False
     het_job_id: JobId | None = None
     het_offset: int = 0
     torn: bool = False

@@ -129,6 +129,7 @@ def job(row: shapes.JobRow) -> JobView:
         licenses=row.licenses or "",
         mcs_label=row.mcs_label or "",
         reservation=row.resv_name or "",
+        exclusive="none" in shapes.words(row.shared),
         het_job_id=JobId(number(row.het_job_id) or 0) or None,
         het_offset=number(row.het_job_offset) or 0,
         sluid=(row.step_id.sluid or "") if row.step_id else "",

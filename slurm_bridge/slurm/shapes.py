@@ -173,6 +173,7 @@ class JobRow(WireShape, frozen=True, gc=False, kw_only=True):
     licenses: str | None = None
     mcs_label: str | None = None
     resv_name: str | None = None
+    shared: list[str] | str | None = None
     het_job_id: MaybeNumber = None
     het_job_offset: MaybeNumber = None
     het_job_id_set: str | None = None

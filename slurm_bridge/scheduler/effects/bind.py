@@ -28,6 +28,7 @@ from slurm_bridge.model.workload import Workload
 from slurm_bridge.scheduler import resizes
 from slurm_bridge.scheduler.context import SchedulerContext
 from slurm_bridge.scheduler.effects import cancel, claims, device_claims, job_users, update
+from slurm_bridge.scheduler.effects.exclusive import as_submitted
 from slurm_bridge.scheduler.placement import checks, slots, task_marks
 from slurm_bridge.scheduler.placement.checks import DENIED_SECONDS, Spot
 from slurm_bridge.scheduler.placement.misfit import Misfit, Occupied
@@ -132,7 +133,7 @@ def _place(
         # Slurm gives the job whole nodes, because of what was asked for or of its partition.
         partition = read.view.partition if read.view is not None else ""
         exclusive = any(one.exclusive for one in snapshot.partitions if one.name == partition)
-        key, whole = desired.workload.root.key, desired.translated.request.exclusive or exclusive
+        key, whole = desired.workload.root.key, exclusive or as_submitted(ctx, desired, read, snapshot)
         problem = claims.unread(ctx, key, spots) or checks.problem(
             ctx, desired.workload, spots, snapshot, read, whole=whole
         )

@@ -22,6 +22,7 @@ from slurm_bridge.scheduler import workload_pods
 from slurm_bridge.scheduler.context import SchedulerContext
 from slurm_bridge.scheduler.effects import end
 from slurm_bridge.scheduler.effects.cancel import withdraw
+from slurm_bridge.scheduler.effects.exclusive import as_submitted
 from slurm_bridge.scheduler.queue import AT_ONCE, Filed
 from slurm_bridge.scheduler.state import DesiredJob
 from slurm_bridge.scheduler.workload_pods import WorkloadPods
@@ -78,8 +79,12 @@ def _request(ctx: SchedulerContext, desired: DesiredJob, placeholder: Placeholde
         nodes=tuple(snapshot.slurm_nodes.values()),
         heterogeneous=placeholder.view is not None and placeholder.view.het_job_id is not None,
     )
-    settled = limits.settle(desired.translated, facts)
-    asked = (settled if isinstance(settled, Translated) else desired.translated).request
+    exclusive = as_submitted(ctx, desired, placeholder, snapshot)
+    translated = dataclasses.replace(
+        desired.translated, request=dataclasses.replace(desired.translated.request, exclusive=exclusive)
+    )
+    settled = limits.settle(translated, facts)
+    asked = (settled if isinstance(settled, Translated) else translated).request
     shown = {field: getattr(view, field) for field in AS_SHOWN if getattr(view, field, None)}
     owner, job_id = placeholder.owner, placeholder.job_id
     parts = _nodes_of(desired, len(asked.components) + 1)

@@ -41,7 +41,7 @@ def job(world: World, record: state.SlurmJob, version: str) -> Json:
         "partition": record.grant.partition if record.grant else ",".join(ask.partitions),
         "priority": number(record.priority),
         "resv_name": ask.reservation,
-        "shared": [],
+        "shared": ["none"] if ask.exclusive else [],
         "state_description": record.description,
         "state_reason": record.reason,
     }

@@ -2,9 +2,11 @@
 
 import dataclasses
 import pathlib
+from typing import Any
 
 import pytest
 
+from slurm_bridge.model import kinds
 from tests.component.scheduler.gang_scenes import member
 from tests.component.scheduler.whole_core import Bridge
 from tests.simulation import fleet
@@ -15,7 +17,7 @@ GPU = "nvidia.com/gpu"
 SHARED_ONLY = dataclasses.replace(fleet.PLUGGED, gpus={"n1": 4})
 
 
-def bridge_of(folder: pathlib.Path, machines: fleet.Fleet, **settings: object) -> Bridge:
+def bridge_of(folder: pathlib.Path, machines: fleet.Fleet, **settings: Any) -> Bridge:
     """A daemon on these machines."""
     return Bridge(folder, world=World(1, folder / "token", fleet=machines), **settings)
 
@@ -104,3 +106,43 @@ def test_a_change_of_the_setting_reaches_pods_that_wait(tmp_path: pathlib.Path) 
     later.until(lambda: later.jobs(later.uid("a")))
     assert later.job("a").ask.exclusive
     assert later.slurm.world.jobs[job_id].running
+
+
+def test_a_pod_that_waits_keeps_its_job_while_nodes_come_and_go(tmp_path: pathlib.Path) -> None:
+    """It would lose its place in the queue each time that the shared node is cordoned."""
+    bridge = emptied(bridge_of(tmp_path, fleet.PLUGGED, hybrid_devices="whole-node"))
+    for name in ("n1", "n2"):
+        bridge.bound(f"on-{name}", spec={**asking(4), "nodeSelector": {"kubernetes.io/hostname": name}})
+    bridge.pod("a", spec=asking())
+    bridge.until(lambda: bridge.jobs(bridge.uid("a")))
+    for cordoned in (True, False):
+        bridge.kube.merge(kinds.NODES, ("", "n1"), {"spec": {"unschedulable": cordoned}})
+        bridge.run(20)
+    assert [job.pending for job in bridge.jobs(bridge.uid("a"))] == [True]
+
+
+@pytest.mark.security("neighbours")
+@pytest.mark.parametrize("later", ["whole-node", "count"])
+def test_a_job_that_slurm_forgot_gets_the_whole_node_again(tmp_path: pathlib.Path, later: str) -> None:
+    """No native job starts beside the pod, which runs on with its device; whatever the setting is by then."""
+    bridge = emptied(bridge_of(tmp_path, SHARED_ONLY, hybrid_devices="whole-node"))
+    job = bridge.bound("a", spec=asking())
+    bridge = Bridge(tmp_path, world=bridge.world, hybrid_devices=later)
+    bridge.run(3)
+    bridge.world.crash_slurm(1e6)
+    bridge.until(lambda: job.job_id in bridge.slurm.world.jobs and bridge.of(job).running)
+    after = bridge.world.submit("more", flags=[], required_nodes="n1")
+    bridge.run(5)
+    assert (bridge.of(job).ask.exclusive, bridge.node_of("a")) == (True, "n1")
+    assert bridge.slurm.world.jobs[after].pending
+
+
+def test_a_pod_waits_until_an_earlier_one_has_left(tmp_path: pathlib.Path) -> None:
+    """Although there is room for both: no device of that one may be taken for free."""
+    bridge = emptied(bridge_of(tmp_path, SHARED_ONLY, hybrid_devices="whole-node"))
+    old = bridge.bound("old", spec=asking(), annotations={"kwok.local/terminating": "hang"})
+    bridge.slurm.control.end(old.job_id, "CANCELLED")
+    bridge.until(lambda: bridge.leaving("old"), 20)
+    bridge.pod("new", spec=asking())
+    bridge.until(lambda: bridge.condition("new")[0] == "NodeNotVacated", 20)
+    assert bridge.node_of("new") == ""

@@ -146,6 +146,12 @@ def test_an_exclusive_job_gets_the_whole_node(port: Port) -> None:
     assert cpus == port.desk.node(name)["cpus"]
 
 
+def test_an_exclusive_job_shows_it(each_port: Port) -> None:
+    """While it waits; another does not."""
+    assert view(each_port, each_port.held(exclusive=True)).exclusive
+    assert not view(each_port, each_port.held()).exclusive
+
+
 def test_a_reservation_is_entered_by_its_user(port: Port) -> None:
     """The job of a user of the reservation runs on its node."""
     job_id = port.running(reservation="held", user="alice", group="alice")

@@ -387,6 +387,37 @@ class TestDevicesBesideNativeJobs:
         said = [value.source for value in found.values if value.field == "exclusive"]
         assert said == (["hybrid_devices: whole-node"] if whole else [])
 
+    @pytest.mark.parametrize(
+        ("changed", "whole"),
+        [
+            ({"unschedulable": True}, True),
+            ({"ready": False}, True),
+            ({"taints": [TAINT]}, True),
+            ({"labels": {"x": "2"}}, False),
+            ({"labels": {"x": "1", "managed": "no"}}, False),
+            ({"allocatable": {}}, False),
+        ],
+    )
+    def test_what_passes_changes_nothing(self, changed: Mapping[str, Any], around: Around, *, whole: bool) -> None:
+        """Or the job would be submitted anew each time that a node is cordoned; what lasts decides."""
+        labels = {"x": "1"}
+        shared = node("shared", **{"allocatable": GPUS, "labels": labels, **changed})
+        seen = cluster([shared, node("pods", allocatable=GPUS, labels=labels)], native=("shared",))
+        asking = pod(requests={"cpu": "1", GPU: "1"}, node_selector=labels)
+        options = {"devices": (GPU,), "hybrid_devices": "whole-node", "node_selector": "managed!=no"}
+        found = plan(around, asking, seen, **options)
+        assert isinstance(found, Plan)
+        assert found.request.exclusive is whole
+
+    @pytest.mark.security("input")
+    @pytest.mark.parametrize("setting", ["refuse", "whole-node"])
+    def test_an_amount_that_cannot_be_read_keeps_pods_from_its_node_only(self, setting: str, around: Around) -> None:
+        """Whichever kubelet wrote it."""
+        odd = node("odd", allocatable={GPU: "1q!"})
+        seen = cluster([odd, node("pods", allocatable=GPUS)], native=("odd",))
+        found = plan(around, with_gpu(), seen, devices=(GPU,), hybrid_devices=setting)
+        assert excluded(found) == ("odd",)
+
     def test_only_nodes_of_its_partition_count(self, around: Around) -> None:
         """A node that it never gets does not make it take whole ones."""
         nodes = [node("shared", allocatable=GPUS), node("pods", allocatable=GPUS)]
