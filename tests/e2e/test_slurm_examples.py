@@ -18,7 +18,7 @@ pytestmark = pytest.mark.timeout(120)
 
 def read_by_slurm(cluster: Mapping[str, str], text: str) -> subprocess.CompletedProcess[str]:
     """What a command of Slurm says that has to read this configuration first."""
-    script = "file=$(mktemp); cat > $file; SLURM_CONF=$file scontrol show hostnames one; status=$?; rm $file; exit $status"
+    script = "f=$(mktemp); cat > $f; SLURM_CONF=$f scontrol show hostnames one; status=$?; rm $f; exit $status"
     command = (str(PROJECT / "hack" / "cluster" / "slurm-exec"), "bash", "-c", script)
     environment = {**os.environ, "CLUSTER_DIR": cluster["CLUSTER_DIR"]}
     return subprocess.run(command, input=text, env=environment, capture_output=True, text=True, timeout=60, check=False)

@@ -23,6 +23,10 @@ class Shelf:
     def all(self) -> Sequence[Object]:
         return self._objects
 
+    def where(self, index: str, value: str) -> Sequence[Object]:
+        """Hooks of the bench ask by none."""
+        raise KeyError(f"no index {index} for {value}")
+
     def __len__(self) -> int:
         return len(self._objects)
 
