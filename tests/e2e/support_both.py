@@ -74,7 +74,9 @@ class Both:
         wait.until(self._native_run, "the native jobs' words", support_real.SECONDS)
 
     def _submit(self, node: str) -> int:
-        return support_given.submit(self.world, 1, "infinity", f"--nodelist={node}", "--no-requeue")
+        return support_given.submit(
+            self.world, "infinity", support_given.whole(1), f"--nodelist={node}", "--no-requeue"
+        )
 
     def _native_run(self) -> bool:
         return set(self.native.values()) <= support_given.by_native(self.world).keys()
@@ -108,7 +110,8 @@ class Both:
         found = {one["metadata"]["name"]: support_given.by_pod(self.world, one["metadata"]["name"]) for one in pods}
         for one in pods:
             name = one["metadata"]["name"]
-            assert found[name].gpus == support_given.slurms(self.world, support_world.job_id(one)), name
+            slurms = support_given.slurms(self.world, support_world.job_id(one))
+            assert found[name].devices == support_given.but_cpus(slurms), name
         native = support_given.by_native(self.world)
         running = [job for job in self.native.values() if support_real.state(self.world, job) == "RUNNING"]
         return [*found.values(), *(native[job] for job in running)]

@@ -336,7 +336,7 @@ def test_names_follow_from_the_release(helm: Helm) -> None:
     )
     lines = [line for line in text.splitlines() if not line.lstrip().startswith("#")]
     assert not [line for line in lines if "slurm-bridge-system" in line]
-    assert text.count("system:serviceaccount:hpc:prod-slurm-bridge") == 5
+    assert text.count("system:serviceaccount:hpc:prod-slurm-bridge") == 6
 
 
 @pytest.fixture

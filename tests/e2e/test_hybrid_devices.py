@@ -21,14 +21,16 @@ pytestmark = pytest.mark.real
 
 GPU = "example.com/gpu"
 NODE = "real1"
+#: Whole ones and slices.
+COUNT = "7"
 
 
 @pytest.fixture(scope="module")
 def plugged(cluster: Mapping[str, str], kube: Kubernetes) -> Iterator[None]:
-    """One of the real nodes has four GPUs of a device plugin."""
+    """One of the real nodes has as many GPUs of a device plugin as Slurm counts."""
     support_real.require(cluster)
-    _advertise(kube, "4")
-    wait.until(lambda: _allocatable(kube) == "4", f"{GPU} of {NODE}", support_real.SECONDS)
+    _advertise(kube, COUNT)
+    wait.until(lambda: _allocatable(kube) == COUNT, f"{GPU} of {NODE}", support_real.SECONDS)
     yield
     _advertise(kube, None)
 
@@ -97,7 +99,7 @@ def _pod(world: World, name: str) -> Json:
 
 
 def _native(world: World) -> int:
-    return support_given.submit(world, 1, "infinity", f"--nodelist={NODE}")
+    return support_given.submit(world, "infinity", "--gres=gpu:1", f"--nodelist={NODE}")
 
 
 def _advertise(kube: Kubernetes, amount: str | None) -> None:

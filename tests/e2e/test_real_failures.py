@@ -150,7 +150,7 @@ def test_a_node_that_leaves_slurm_ends_no_job_elsewhere(claims: Claims, slurm: s
 def test_a_kubelet_that_starts_costs_no_allocation(claims: Claims, kube: support_servers.Kubernetes) -> None:
     """It deletes what the driver has published. A pod whose job starts now keeps its nodes and waits for the driver."""
     world = claims.world
-    native = support_given.submit(world, 4, "infinity", "--nodelist=real1")
+    native = support_given.submit(world, "infinity", support_given.whole(4), "--nodelist=real1")
     support_real.await_state(world, native, "RUNNING")
     (made,) = world.create(support_given.pod(claims, "waits", "two", node="real1"))
     job = world.await_placeholder(made["metadata"]["uid"])
