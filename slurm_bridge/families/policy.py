@@ -185,7 +185,7 @@ class Policy:
     def admit(self, session: Session, ask: Ask) -> Admit | Reject | Wait:
         """Every refusal at once, so that a user can correct all of them together."""
         workload = ask.workload
-        first, *others = list(dict.fromkeys(_of_pod(workload, pod) for pod in workload.pods)) or [_first(workload)]
+        first, *others = list(dict.fromkeys([_of_pod(workload, pod) for pod in workload.pods])) or [_first(workload)]
         partition = next((value for value in ask.values if value.key == PARTITION), None)
         # A run without effects may have no Slurm to ask.
         if partition is not None and not session.snapshot.partitions and session.mode is Mode.REAL:

@@ -111,7 +111,8 @@ def translate(workload: Workload, rules: Rules) -> Translated | Reject:
 
 def devices_of(workload: Workload, rules: Rules) -> Mapping[str, tuple[Gres, ...]]:
     """What the ResourceClaims of its pods, by uid, ask Slurm for; raises TryLater while that is being worked out."""
-    if not any(pod.spec.resource_claims for pod in workload.pods):
+    claiming = [pod for pod in workload.pods if pod.spec.resource_claims]
+    if not claiming:
         return {}
     said = _annotated(workload)[0].get("partition")
     return rules.devices_of(workload, rules.partition if said is None else str(said.value))
