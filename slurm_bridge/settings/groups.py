@@ -185,8 +185,8 @@ anew (`restart-group`), or the kind of the workload decides (`auto`). The annota
     bind_seconds: Seconds = 300.0
     """How long it may take to bind all members of a gang before its start is undone."""
     volume_seconds: Seconds = 300.0
-    """How long it may take to bind the claims of pods that Slurm has allocated nodes to, before the nodes are given \
-back."""
+    """How long it may take to bind the claims of pods that Slurm has allocated nodes to, or to give devices to their \
+ResourceClaims, before the nodes are given back."""
 
 
 class Attempts(SettingsGroup):

@@ -27,7 +27,8 @@ it while placeholders exist."""
     profile: ProfileName | None = None
     """A set of other defaults; every key that is given wins over it. `slinky`: as SchedMD's bridge, \
 `defaults.exclusive: true` (whole nodes), `defaults.one_per_node: true`, `defaults.count: limits`, \
-`defaults.partition: slurm-bridge`, `defaults.mcs_label: kubernetes` and `workloads.jobset: pod`."""
+`defaults.partition: slurm-bridge`, `defaults.mcs_label: kubernetes`, `workloads.jobset: pod` and \
+`hybrid_devices: whole-node`."""
     scheduler_names: Annotated[tuple[SchedulerName, ...], kinds.SOME, kinds.DIFFERENT] = (names.SCHEDULER_NAME,)
     """Pods with one of these in `spec.schedulerName` are scheduled."""
     slurm: groups.SlurmAccess

@@ -15,6 +15,8 @@ PROFILES: Final[Mapping[str, Mapping[str, Any]]] = {
         "defaults.partition": "slurm-bridge",
         "defaults.mcs_label": "kubernetes",
         "workloads.jobset": "pod",
+        # Its pods have whole nodes anyway.
+        "hybrid_devices": "whole-node",
     },
 }
 

@@ -260,7 +260,7 @@ def test_a_profile_sets_defaults_that_every_source_overrides(file: pathlib.Path)
     settings = load(file)
     assert (settings.defaults.exclusive, settings.defaults.count) == (True, "limits")
     assert (settings.defaults.partition, settings.defaults.mcs_label) == ("gpu", "kubernetes")
-    assert settings.workloads.jobset == "pod"
+    assert (settings.workloads.jobset, settings.hybrid_devices) == ("pod", "whole-node")
     changed = load(file, "defaults.count=requests", "workloads.jobset=gang", DEFAULTS__EXCLUSIVE="false")
     assert (changed.defaults.exclusive, changed.defaults.count) == (False, "requests")
     assert changed.workloads.jobset == "gang"

@@ -8,7 +8,7 @@ import pytest
 
 from slurm_bridge import errors
 from slurm_bridge.model.job import Cores, Gres, Memory, MemoryPer, NodeShare, Phase
-from slurm_bridge.slurm import answers, gres_text, replies, shapes
+from slurm_bridge.slurm import answers, conf, gres_text, replies, shapes
 from slurm_bridge.slurm.wire import WIRES
 from tests.unit.slurm.samples import RECORDED, VERSIONS, answer, problem, recorded
 
@@ -221,6 +221,24 @@ def test_what_is_kept_for_the_system_is_no_jobs():
     assert (found.cpus, found.memory_mib) == (3, 3072)
     plain = node_row(effective_cpus=None, specialized_memory=None)
     assert (plain.cpus, plain.memory_mib) == (4, 4096)
+
+
+def test_what_a_hybrid_node_needs_of_slurm_conf():
+    """As Slurm 26.05 told it; what is not set is empty, and no stranger's value is an error."""
+    told = {
+        "TaskPlugin": ["task/cgroup", "task/affinity"],
+        "ProctrackType": "proctrack/cgroup",
+        "Prolog": ["/etc/slurm/p"],
+        "EpilogSlurmctld": ["/etc/slurm/e"],
+        "MCSPlugin": "mcs/label",
+        "MCSParameters": ["enforced", "select"],
+        "Epilog": None,
+    }
+    found = conf.read(msgspec.json.decode(json.dumps(told), type=conf.ConfRow))
+    assert (found.task_plugins, found.proctrack_type) == (("task/cgroup", "task/affinity"), "proctrack/cgroup")
+    assert (found.prolog, found.epilog) == (("/etc/slurm/p",), ())
+    assert (found.prolog_ctld, found.epilog_ctld) == ((), ("/etc/slurm/e",))
+    assert (found.mcs_plugin, found.mcs_parameters) == ("mcs/label", ("enforced", "select"))
 
 
 @pytest.mark.parametrize(
