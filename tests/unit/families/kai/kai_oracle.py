@@ -123,7 +123,19 @@ def _fits(nodes: Sequence[StockNode], tasks: Sequence[Amounts]) -> bool:
     for kind in _requested(tasks).keys() - {"cpu_milli", "memory"}:
         if not all(task.get(kind, 0) for task in tasks):
             return _ratio(nodes, tasks) <= 1
-    return sum(_copies(node, tasks) for node in nodes) >= len(tasks)
+    alike = sum(_copies(node, tasks) for node in nodes) >= len(tasks)
+    return alike or (_differ(tasks) and any(_together(node, tasks) for node in nodes))
+
+
+def _differ(tasks: Sequence[Amounts]) -> bool:
+    kinds = _requested(tasks)
+    return len({tuple(task.get(kind, 0) for kind in kinds) for task in tasks}) > 1
+
+
+def _together(node: StockNode, tasks: Sequence[Amounts]) -> bool:
+    """One node takes all of them."""
+    pods = node.free_pods is None or node.free_pods >= len(tasks)
+    return pods and all(_free(node, kind) >= amount for kind, amount in _requested(tasks).items())
 
 
 def _copies(node: StockNode, tasks: Sequence[Amounts]) -> int:
