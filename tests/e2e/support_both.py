@@ -3,6 +3,7 @@
 import collections
 import contextlib
 import dataclasses
+import pathlib
 from collections.abc import Iterator, Mapping
 
 from localcluster import hosts
@@ -50,6 +51,11 @@ def claims(kube: servers.Kubernetes, open_world: OpenWorld, name: str, **setting
             condition = f'device.attributes["{support_given.DEVICE_CLASS}"].profile == "{profile}"'
             made.template(template, 1, condition, device_class=support_given.SLICES)
         yield made
+
+
+def uptime() -> float:
+    """Of the machine, by which processes say when they began."""
+    return float(pathlib.Path("/proc/uptime").read_text().split()[0])
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)

@@ -57,6 +57,10 @@ KILLS = {
 }
 
 
+#: A slurmd that starts misses only jobs that began longer ago (BatchStartTimeout, and a ping of slurmctld).
+MISSED = 20.0
+
+
 @pytest.fixture(scope="module")
 def claims(cluster: Mapping[str, str], kube: support_servers.Kubernetes, open_world: OpenWorld) -> Iterator[Claims]:
     """A daemon with the hook on the real nodes."""
@@ -101,6 +105,7 @@ def test_what_runs_runs_on(claims: Claims, foreign: support_foreign.Foreign, nam
     kill, both, before = KILLS[name], Both(claims), foreign.now()
     foreign.await_saved()
     seen = both.seen()
+    wait.until(lambda: support_both.uptime() > max(seen.native.values()) + MISSED, "native jobs of some age", 60.0)
     for part in kill.parts:
         _kill(claims, part)
     if not kill.pods_die:

@@ -172,7 +172,7 @@ def test_what_runs_in_a_group_ends_with_it(tmp_path: pathlib.Path, group: str) -
     cgroups.make(f"{group}/system")
     try:
         files = [str(file) for file in cgroups.procs(f"{group}/system")]
-        script = 'for file; do echo $$ > "$file"; done; echo in; sleep 60 & wait'
+        script = 'for file; do echo $$ > "$file"; done; echo in; sleep 60 & exec sleep 60'
         with subprocess.Popen(["sh", "-c", script, "sh", *files], stdout=subprocess.PIPE) as process:
             assert process.stdout is not None
             assert process.stdout.readline() == b"in\n"
