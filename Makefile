@@ -6,7 +6,7 @@ BIN    := $(VENV)/bin
 READY  := $(VENV)/ready
 
 .DEFAULT_GOAL := help
-.PHONY: help run test thorough simulate storms fuzz coverage check cluster-up cluster-down cluster-status cluster-test contract e2e nodes devices chaos soak oracle bench bench-hooks bench-cpu docs lock clean
+.PHONY: help run test thorough simulate storms fuzz coverage check cluster-up cluster-down cluster-status cluster-test contract e2e nodes devices failures chaos soak oracle bench bench-hooks bench-cpu docs lock clean
 
 # How many seeded runs `make simulate` takes, and what `make chaos`, `make bench` and the other benches are told
 # (CHAOS=--short).
@@ -35,6 +35,9 @@ export PYTHONDONTWRITEBYTECODE :=
 # Never beside others: two apply manifests as they are, for one scheduler name in one namespace, one measures how fast, one
 # installs a webhook.
 ALONE := tests/e2e/test_chart.py tests/e2e/test_deployed.py tests/e2e/test_examples.py tests/e2e/test_hostile_namespace.py tests/e2e/test_node_controller.py
+
+# Ten minutes of kills, as a target of its own.
+FAILURES := tests/e2e/test_real_failures.py
 
 help: ## list the targets
 	@grep -E '^[a-z0-9-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 16
@@ -125,7 +128,7 @@ contract: $(READY) ## the same cases on the pocket servers and on the real ones
 e2e: $(READY) ## pods and groups through both real servers at once
 	@echo "make e2e: real objects of real controllers, allocated by the real Slurm, on the local cluster"
 	@$(SUITE) e2e --run "-n 3 --dist loadfile -m 'not disruptive' tests/e2e $(ALONE:%=--ignore=%)" \
-		--run "$(ALONE)" --run "-m disruptive tests/e2e"
+		--run "$(ALONE)" --run "-m disruptive tests/e2e --ignore=$(FAILURES)"
 
 nodes: MINUTES = 10
 nodes: $(READY) ## administrators of both sides work at random on 200 nodes, for MINUTES=
@@ -136,6 +139,10 @@ devices: ROUNDS = 100
 devices: $(READY) ## pods and native jobs at random on the GPUs of two real nodes, ROUNDS= times (REAL_NODES=2)
 	@echo "make devices: no device is held twice, seen from inside the containers and the native jobs"
 	@$(BIN)/pytest -q tests/e2e/test_real_devices.py --device-rounds $(ROUNDS)
+
+failures: $(READY) ## kill every part of two real nodes and of the servers while pods and native jobs run (REAL_NODES=2)
+	@echo "make failures: what runs runs on, no device is held twice, and nothing is left, on the local cluster"
+	@$(SUITE) failures --run "-m disruptive $(FAILURES)"
 
 chaos: $(READY) ## kill the daemon and the servers while pods are scheduled (CHAOS=--short)
 	@echo "make chaos: kill -9 of the daemon, of slurmctld, slurmrestd and the apiserver, on the local cluster"
