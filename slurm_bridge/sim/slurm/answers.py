@@ -41,7 +41,7 @@ def job(world: World, record: state.SlurmJob, version: str) -> Json:
         "partition": record.grant.partition if record.grant else ",".join(ask.partitions),
         "priority": number(record.priority),
         "resv_name": ask.reservation,
-        "shared": ["none"] if ask.exclusive else [],
+        "shared": ["none"] if ask.exclusive and version < _NEWEST else [],
         "state_description": record.description,
         "state_reason": record.reason,
     }

@@ -122,13 +122,10 @@ def test_a_pod_that_waits_keeps_its_job_while_nodes_come_and_go(tmp_path: pathli
 
 
 @pytest.mark.security("neighbours")
-@pytest.mark.parametrize("later", ["whole-node", "count"])
-def test_a_job_that_slurm_forgot_gets_the_whole_node_again(tmp_path: pathlib.Path, later: str) -> None:
-    """No native job starts beside the pod, which runs on with its device; whatever the setting is by then."""
+def test_a_job_that_slurm_forgot_gets_the_whole_node_again(tmp_path: pathlib.Path) -> None:
+    """No native job starts beside the pod, which runs on with its device."""
     bridge = emptied(bridge_of(tmp_path, SHARED_ONLY, hybrid_devices="whole-node"))
     job = bridge.bound("a", spec=asking())
-    bridge = Bridge(tmp_path, world=bridge.world, hybrid_devices=later)
-    bridge.run(3)
     bridge.world.crash_slurm(1e6)
     bridge.until(lambda: job.job_id in bridge.slurm.world.jobs and bridge.of(job).running)
     after = bridge.world.submit("more", flags=[], required_nodes="n1")
