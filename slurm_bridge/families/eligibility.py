@@ -104,6 +104,9 @@ class Eligibility:
 
     def __init__(self, options: EligibilityOptions) -> None:
         self._options = options
+        if options.hybrid_devices == "whole-node":
+            # Otherwise no job is asked for differently, and no workload is looked at for it.
+            self.express = self._whole_nodes
         self._managed = selectors.parse(options.node_selector)
         self._standing_name = f"standing where {options.node_selector} is managed"
         self._denied: VersionCache[bytes, Denied] = VersionCache()
@@ -128,12 +131,12 @@ class Eligibility:
             by_all = by_all.also(other.nodes)
         return Denied(nodes=by_all)
 
-    def express(self, session: Session, ask: Ask) -> Fields:
+    def _whole_nodes(self, session: Session, ask: Ask) -> Fields:
         """Whole nodes for devices that a native job on the same node could hold, too.
 
         What lasts decides: the job is submitted anew when this changes, and waits again from the beginning.
         """
-        if self._options.hybrid_devices != "whole-node" or ask.request.exclusive:
+        if ask.request.exclusive:
             return Fields()
         alike = [shape.pods for shape in ask.shapes] or [ask.workload.pods]
         asking = [pods for pods in alike if self._devices(resources.requests_of(pods[0]))]

@@ -266,6 +266,8 @@ class Chain:
 
     def expressed(self, workload: Workload, translated: Translated, snapshot: ClusterSnapshot) -> JobRequest:
         """The request with the fields that hooks give it; as it is where one of them has something against it."""
+        if not self._layers.by_phase[HookPhase.EXPRESS]:
+            return translated.request
         with self.session(snapshot, now=self._around.clock.wall(), mode=Mode.SIMULATED) as session:
             try:
                 return session.express(asked(workload, translated)).request

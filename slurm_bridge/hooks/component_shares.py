@@ -111,7 +111,7 @@ def of_attempt(
     """
     nodes, parts = attempt.nodes, attempt.parts or every
     if attempt.each is not None and nodes is not None:
-        least = 1 if _fixed(settled.request) else attempt.each
+        least = 1 if settled.request.fixed else attempt.each
         there = _tasks(columns, pods, settled.request)[columns.mask(nodes)]
         return (nodes,) if len(there) and (there >= least).all() else None
     if nodes is not None:
@@ -142,8 +142,4 @@ def of_attempt(
 def _tasks(columns: NodeColumns, pods: Sequence[Pod], request: JobRequest) -> Whole:
     """For how many tasks of a component each node has room now; a fixed number of nodes takes one on each."""
     there = room.task_slots(columns, pods[: -(-len(pods) // request.tasks)], request)
-    return np.minimum(there, 1 if _fixed(request) else request.tasks)
-
-
-def _fixed(request: JobRequest) -> bool:
-    return request.minimum_nodes is not None and request.minimum_nodes == request.maximum_nodes
+    return np.minimum(there, 1 if request.fixed else request.tasks)

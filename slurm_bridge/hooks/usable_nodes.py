@@ -185,7 +185,7 @@ def fit_apart(snapshot: ClusterSnapshot, settled: Translated, parts: Sequence[No
 
 def _tasks(shape: Shape, request: JobRequest, node: SlurmNode, terms: LayoutTerms) -> int:
     """How many tasks of a component an empty node takes; of a fixed number of nodes each takes one."""
-    if request.minimum_nodes is not None and request.minimum_nodes == request.maximum_nodes:
+    if request.fixed:
         return min(1, layout.room(shapes.times(shape.needs, -(-len(shape.pods) // request.tasks)), node, terms))
     return min(request.tasks, layout.room_of_tasks(shape.needs, node))
 

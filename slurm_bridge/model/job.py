@@ -84,6 +84,11 @@ class JobRequest:
     comment: str = ""
     components: tuple["JobRequest", ...] = ()
 
+    @property
+    def fixed(self) -> bool:
+        """It takes just so many nodes."""
+        return self.minimum_nodes is not None and self.minimum_nodes == self.maximum_nodes
+
 
 class Phase(enum.Enum):
     """What the state words of a job mean for the workload that waits for it."""

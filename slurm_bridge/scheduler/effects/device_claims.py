@@ -64,7 +64,7 @@ def settle(
 ) -> Misfit | ClaimsPending | None:
     """Write what is to be written; None when every claim of these pods has its devices."""
     key, sight = desired.workload.root.key, ctx.config.chain.devices
-    claiming = [spot.pod for spot in spots if _claims(spot.pod, sight)]
+    claiming = [spot.pod for spot in spots if placement.claims(spot.pod, sight)]
     if not claiming:
         return None
     if sight is None:
@@ -102,7 +102,7 @@ def undo(ctx: SchedulerContext, pods: Iterable[Pod]) -> None:
     sight = ctx.config.chain.devices
     if sight is None:
         return
-    waiting = [pod for pod in pods if not pod.bound and _claims(pod, sight)]
+    waiting = [pod for pod in pods if not pod.bound and placement.claims(pod, sight)]
     with ctx.placing:
         busy = ctx.device_writes.pending(sight.claim, ctx.clock.now()).busy
         found = [TakeBack(claim) for claim in _only_for(sight, waiting) if claim.uid not in busy][:MOST_WRITES]
@@ -117,17 +117,12 @@ def undo(ctx: SchedulerContext, pods: Iterable[Pod]) -> None:
         _end(ctx, found)
 
 
-def _claims(pod: Pod, sight: DeviceSight | None) -> bool:
-    asks = bool(pod.spec.resource_claims) if sight is None else sight.asks(pod)
-    return asks or pod.status.extended_resource_claim_status is not None
-
-
 def stranded(ctx: SchedulerContext, members: WorkloadPods) -> tuple[Pod, ...]:
     """Those without a node, where a claim of theirs is being deleted and has devices: nothing else would let it go."""
     sight = ctx.config.chain.devices
     if sight is None:
         return ()
-    waiting = tuple(pod for pod in members.pods(PodState.WANTING) if _claims(pod, sight))
+    waiting = tuple(pod for pod in members.pods(PodState.WANTING) if placement.claims(pod, sight))
     leaving = any(one.metadata.deletion_timestamp and one.held for one in _only_for(sight, waiting))
     return waiting if leaving else ()
 

@@ -198,6 +198,12 @@ class DevicesFound:
         return f"waits for {', '.join(named)}{more}"
 
 
+def claims(pod: Pod, sight: DeviceSight | None) -> bool:
+    """Whether a pod has claims, gets one, or names one in its status; of a hook that is gone none is asked."""
+    asks = bool(pod.spec.resource_claims) if sight is None else sight.asks(pod)
+    return asks or pod.status.extended_resource_claim_status is not None
+
+
 def look(
     spots: Sequence[Spot],
     given: Mapping[str, NodeShare],
@@ -213,7 +219,7 @@ def look(
     """
     by_node: dict[str, list[Spot]] = {}
     for spot in spots:
-        if sight.asks(spot.pod) or spot.pod.status.extended_resource_claim_status is not None:
+        if claims(spot.pod, sight):
             by_node.setdefault(spot.node.name, []).append(spot)
     view = _DeviceLook(sight, holders, asked, mates)
     for there in by_node.values():
