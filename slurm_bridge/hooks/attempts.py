@@ -130,6 +130,10 @@ class PlanState:
         """`version:attempt:start`, and the memo where there is one."""
         return f"{self.version}:{self.attempt}:{int(self.started)}{self.memo and f':{self.memo}'}"
 
+    def follows(self, course: Course) -> bool:
+        """It is an attempt at the sets of this course, whatever was added to its version."""
+        return self.version.partition(".")[0] == course.version.partition(".")[0]
+
     @classmethod
     def parse(cls, text: str) -> "PlanState | None":
         """What `text` wrote; None for anything else, which is then planned anew."""

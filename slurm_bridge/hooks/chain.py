@@ -305,25 +305,14 @@ class Chain:
         session.pass_gate(HookPhase.ADMIT, ask)
         ignored = session.pass_demands(ask)
         session.pass_gate(HookPhase.CAPACITY, ask)
-        settled, rated, sets, reached = self._looked(session, ask, translated, avoid)
-        within = usable_nodes.within(sets, reached)
-        if session.partial and not within:
-            # What was sampled for one pod after the other does not do for all of them together.
-            session.look_at_all("the sampled nodes do not suffice")
-            settled, rated, sets, reached = self._looked(session, ask, translated, avoid)
-            within = usable_nodes.within(sets, reached)
-        if sets and not within and not any(one.required for one in sets):
-            within = [base.NodeSet(nodes=reached.every)]
+        within, settled, reached, course = self._course(session, ask, translated, previous, avoid)
+        if session.partial and (why := _unlike(within, course, previous)):
+            session.look_at_all(why)
+            within, settled, reached, course = self._course(session, ask, translated, previous, avoid)
         if not within:
             # In the workload's own words; sets and domains are nothing that its user knows of.
             wanted = f": {'; '.join(session.wanted)}" if session.wanted else ""
             raise Stopped(Wait(reason=explain.UNSCHEDULABLE, message=f"unschedulable on cluster{wanted}"))
-        ranking = plans.ranked(session, ask, settled.request, rated, self._rooms)
-        course = attempts.course(within, ranking, reached, self._around.limits, previous)
-        if fewest.applies(settled) or plans.single_task(settled.request):
-            # A node maximum first, where that makes a gang start on fewer nodes; and for a choice of single nodes.
-            number = functools.partial(self._fewest.number, settled, session.snapshot, reached.every)
-            course = plans.bounded(course, previous, settled.request.tasks, number)
         shares = functools.partial(
             component_shares.of_attempt, session.columns, settled, ask.workload.pods, reached.parts
         )
@@ -344,6 +333,22 @@ class Chain:
             settled, _, _, reached = self._looked(session, ask, translated, avoid)
         planned = self._emit(session, settled, reached, state, course)
         return dataclasses.replace(planned, ignored=ignored) if ignored else planned
+
+    def _course(
+        self, session: Session, ask: Ask, translated: Translated, previous: PlanState | None, avoid: Avoid
+    ) -> tuple[Sequence[base.NodeSet], Translated, UsableNodes, Course]:
+        """The sets on which it could start, the request, the nodes that it can have, and how the sets are tried."""
+        settled, rated, sets, reached = self._looked(session, ask, translated, avoid)
+        within = usable_nodes.within(sets, reached)
+        if sets and not within and not (session.partial or any(one.required for one in sets)):
+            within = [base.NodeSet(nodes=reached.every)]
+        ranking = plans.ranked(session, ask, settled.request, rated, self._rooms)
+        course = attempts.course(within, ranking, reached, self._around.limits, previous)
+        if fewest.applies(settled) or plans.single_task(settled.request):
+            # A node maximum first, where that makes a gang start on fewer nodes; and for a choice of single nodes.
+            number = functools.partial(self._fewest.number, settled, session.snapshot, reached.every)
+            course = plans.bounded(course, previous, settled.request.tasks, number)
+        return within, settled, reached, course
 
     def _looked(
         self, session: Session, ask: Ask, translated: Translated, avoid: Avoid
@@ -426,6 +431,15 @@ class Chain:
             form=settled.form,
             told=settled.told,
         )
+
+
+def _unlike(within: Sequence[base.NodeSet], course: Course, previous: PlanState | None) -> str:
+    """Why a sample is not enough to go on with; "" where it is."""
+    if not within:
+        # What was sampled for one pod after the other does not do for all of them together.
+        return "the sampled nodes do not suffice"
+    # Of another sample other sets would be left, and the job would be tried on these and those by turns.
+    return "" if previous is None or previous.follows(course) else "it is being tried on other sets"
 
 
 def _too_narrow(settled: Translated, sets: Sequence[base.NodeSet]) -> str:

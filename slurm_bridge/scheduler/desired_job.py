@@ -98,7 +98,11 @@ def plan(wanted: DesiredJob, context: SchedulerContext, placeholder: Placeholder
     if moved is not before:
         state.plan = moved
     if moved.attempt != planned.state.attempt:
-        return _plan(wanted, context, moved)
+        following = _plan(wanted, context, moved)
+        if isinstance(following, Plan):
+            # The chain may have gone on past an attempt that has no room: the next look begins where this one ends.
+            state.plan = following.state
+        return following
     return dataclasses.replace(planned, state=moved) if moved is not planned.state else planned
 
 

@@ -103,7 +103,7 @@ class Case:
         """In any order, after the native jobs have ended."""
         self._dice.shuffle(self._native)
         for job_id in self._native:
-            yield functools.partial(self.world.end_job, self.world.slurm.control.job(job_id), "COMPLETED")
+            yield functools.partial(self._end, job_id)
         remedies = [
             self.world.remove_taints,
             functools.partial(self.world.label_all, disk="ssd"),
@@ -113,6 +113,12 @@ class Case:
         ]
         self._dice.shuffle(remedies)
         yield from remedies
+
+    def _end(self, job_id: int) -> None:
+        """What is asked of Slurm may follow the room that moves only where sets or samples of nodes are tried."""
+        self.world.end_job(self.world.slurm.control.job(job_id), "COMPLETED")
+        if {"places", "samples"} & {*self._chain}:
+            self.world.updates.happened()
 
     def _raise_quota(self) -> None:
         self._quota = families.QUOTAS[-1]

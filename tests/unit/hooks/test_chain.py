@@ -168,6 +168,23 @@ class TestPlan:
         last = dataclasses.replace(first.state, attempt=len(first.course.attempts) - 1)
         assert planned(chain, previous=last).request.excluded_nodes == ()
 
+    def test_a_job_goes_on_with_its_sets_whatever_is_sampled_next(self, around: Around) -> None:
+        """Of another sample another set would be left, and the job would be tried on this one and that one by turns."""
+        sampled = iter(["cd", "ab", "cd"])
+
+        def divide(_session: object, _ask: object, _tasks: object, nodes: frozenset[str]) -> Subsets:
+            halves = {name: nodes & frozenset(name) for name in ("ab", "cd")}
+            return Subsets(sets=tuple(NodeSet(nodes=some, name=name) for name, some in halves.items() if some))
+
+        sampling = hook("sampling", sample=lambda *_: Sample(nodes=frozenset(next(sampled))))
+        chain = Chain([sampling, hook("dividing", subset=divide)], around.make())
+        first = planned(chain)
+        second = planned(chain, previous=first.state)
+        assert "it is being tried on other sets: all nodes are looked at" in told_operators(second)
+        third = planned(chain, previous=second.state)
+        assert third.state == second.state
+        assert third.request == second.request
+
     def test_a_sample_of_which_no_set_would_do_keeps_the_job_from_no_node(self, around: Around) -> None:
         """The set that was sampled for one pod after the other has no node for the whole job."""
         sampling = hook("sampling", sample=Sample(nodes=frozenset("ab")))
