@@ -23,11 +23,10 @@ pytestmark = [pytest.mark.real, pytest.mark.timeout(240)]
 
 @pytest.fixture(scope="module")
 def world(cluster: Mapping[str, str], open_world: OpenWorld, foreign: support_foreign.Foreign) -> Iterator[World]:
-    """A daemon that may read Workflows; jobs of others in the same Slurm stay as they are."""
+    """A daemon as it is shipped; jobs of others in the same Slurm stay as they are."""
     support_frameworks.require(cluster)
     assert foreign.jobs
-    workflows = {"api_version": "argoproj.io/v1alpha1", "kind": "Workflow", "plural": "workflows"}
-    made = open_world("frameworks", owners=[workflows])
+    made = open_world("frameworks")
     # Kueue has a say in this namespace only.
     made.kube.merge(f"/api/v1/namespaces/{made.namespace}", {"metadata": {"labels": {frameworks.MANAGED: "yes"}}})
     return made
@@ -70,16 +69,14 @@ def test_members_of_an_mpijob_that_are_made_again_take_their_places(world: World
     support_frameworks.create(world, mpi(world, "mend"))
     pods = support_groups.placed(world, "mend-", 3, SECONDS)
     job = support_groups.together(world, pods)
-    (launcher,) = (one for one in pods if "launcher" in one["metadata"]["name"])
-    world.delete("mend-worker-1")
+    _, worker, launcher = sorted(pods, key=lambda one: "launcher" in one["metadata"]["name"])
+    lost = support_kinds.uids([worker, launcher])
+    world.delete(worker["metadata"]["name"])
     support_kinds.fail(world, launcher)
-    old = {"mend-worker-1": pods, launcher["metadata"]["name"]: pods}
-    replaced = {one["metadata"]["uid"] for one in pods if one["metadata"]["name"] in old}
 
     def mended() -> bool:
         found = support_kinds.members(world, "mend-")
-        fresh = [one for one in found if one["metadata"]["uid"] not in replaced]
-        return len(fresh) == 3 and all(map(support_world.is_bound, fresh))
+        return len(found) == 3 and not lost & support_kinds.uids(found) and all(map(support_world.is_bound, found))
 
     wait.until(mended, "replaced members", SECONDS, every=0.5)
     assert support_groups.together(world, support_kinds.members(world, "mend-")).job_id == job.job_id
@@ -207,7 +204,7 @@ def test_labels_make_a_raycluster_a_gang(world: World) -> None:
 
 
 def test_the_steps_of_a_workflow_follow_each_other(world: World) -> None:
-    """Each is a job of its own, with the annotations of the Workflow and of its template."""
+    """Each is a job of its own, with the annotations that the Workflow has for all pods and those of its template."""
     (document,) = support_frameworks.example(world, "workflow")
     document["spec"]["podMetadata"]["annotations"].update(support_world.FOREVER)
     support_frameworks.create(world, document)
