@@ -6,7 +6,7 @@ BIN    := $(VENV)/bin
 READY  := $(VENV)/ready
 
 .DEFAULT_GOAL := help
-.PHONY: help run test thorough simulate storms fuzz coverage check cluster-up cluster-down cluster-status cluster-test contract e2e nodes devices failures chaos soak oracle bench bench-hooks bench-cpu docs lock clean
+.PHONY: help run test thorough simulate storms fuzz coverage check cluster-up cluster-down cluster-status cluster-test contract e2e nodes devices failures frameworks chaos soak oracle bench bench-hooks bench-cpu docs lock clean
 
 # How many seeded runs `make simulate` takes, and what `make chaos`, `make bench` and the other benches are told
 # (CHAOS=--short).
@@ -38,6 +38,8 @@ ALONE := tests/e2e/test_chart.py tests/e2e/test_deployed.py tests/e2e/test_examp
 
 # Ten minutes of kills, as a target of its own.
 FAILURES := tests/e2e/test_real_failures.py
+# What needs a cluster with FRAMEWORKS=1.
+FRAMEWORKS_TESTS := tests/e2e/test_frameworks.py
 
 help: ## list the targets
 	@grep -E '^[a-z0-9-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 16
@@ -106,7 +108,7 @@ check: $(READY) ## format, lint, types, words, layers, and whether the generated
 	@$(BIN)/lint-imports --no-cache --no-logo
 	@$(BIN)/python hack/docs.py --check
 
-cluster-up: ## real Slurm and Kubernetes on loopback (NODES=, CPUS=, GPUS=, ACCOUNTING=1, REAL_NODES=2)
+cluster-up: ## real Slurm and Kubernetes on loopback (NODES=, CPUS=, GPUS=, ACCOUNTING=1, REAL_NODES=2, FRAMEWORKS=1)
 	@echo "make cluster-up: Slurm 26.05 in a container and Kubernetes 1.36 on loopback"
 	@hack/cluster/up
 
@@ -127,7 +129,7 @@ contract: $(READY) ## the same cases on the pocket servers and on the real ones
 
 e2e: $(READY) ## pods and groups through both real servers at once
 	@echo "make e2e: real objects of real controllers, allocated by the real Slurm, on the local cluster"
-	@$(SUITE) e2e --run "-n 3 --dist loadfile -m 'not disruptive' tests/e2e $(ALONE:%=--ignore=%)" \
+	@$(SUITE) e2e --run "-n 3 --dist loadfile -m 'not disruptive' tests/e2e $(ALONE:%=--ignore=%) --ignore=$(FRAMEWORKS_TESTS)" \
 		--run "$(ALONE)" --run "-m disruptive tests/e2e --ignore=$(FAILURES)"
 
 nodes: MINUTES = 10
@@ -143,6 +145,10 @@ devices: $(READY) ## pods and native jobs at random on the GPUs of two real node
 failures: $(READY) ## kill every part of two real nodes and of the servers while pods and native jobs run (REAL_NODES=2)
 	@echo "make failures: what runs runs on, no device is held twice, and nothing is left, on the local cluster"
 	@$(SUITE) failures --run "-m disruptive $(FAILURES)"
+
+frameworks: $(READY) ## MPI operator, Trainer, KubeRay, Argo Workflows and Kueue with pods placed by Slurm (FRAMEWORKS=1)
+	@echo "make frameworks: what real operators make is grouped, queued, bound and ended, on the local cluster"
+	@$(SUITE) frameworks --run $(FRAMEWORKS_TESTS)
 
 chaos: $(READY) ## kill the daemon and the servers while pods are scheduled (CHAOS=--short)
 	@echo "make chaos: kill -9 of the daemon, of slurmctld, slurmrestd and the apiserver, on the local cluster"

@@ -126,7 +126,7 @@ operators see (`--verbose`).
 
 def pages() -> Mapping[str, str]:
     """Every page by its name in docs/explained/."""
-    found = (path for path in EXAMPLES.iterdir() if path.name != work.CONFIGURATIONS)
+    found = (path for path in EXAMPLES.iterdir() if path.name not in work.APART)
     folders = sorted(path for path in found if any(path.glob("*.yaml")))
     rows = "".join(f"| [{folder.name}]({folder.name}.md) | {_first(folder)} |\n" for folder in folders)
     also = "".join(f"| [{name}]({name}.md) | {_plain(shown.words)} |\n" for name, shown in FAMILIES.items())

@@ -24,8 +24,8 @@ NAMESPACE = "slurm-bridge"
 #: The namespace of the Lease in the shipped configuration.
 DAEMON_NAMESPACE = "slurm-bridge-system"
 
-#: The folder with examples of configurations; they are not created in a cluster.
-CONFIGURATIONS = "hooks"
+#: The folders whose files are not created in every cluster: configurations, and objects of other projects' operators.
+APART = frozenset({"hooks", "frameworks"})
 
 #: The minimal configuration, if the shipped one is not found.
 _PLAIN = "cluster_id: demo\ndefaults: {user: slurm-bridge, group: slurm-bridge}\n"
@@ -87,7 +87,7 @@ def configuration(project: pathlib.Path = PROJECT) -> str:
 
 def programme(pods: int, project: pathlib.Path = PROJECT) -> Programme:
     """All examples that can run here, then this many pods: single ones, those of Jobs, and gangs of both."""
-    found = (path for path in (project / "examples").glob("*") if path.name != CONFIGURATIONS)
+    found = (path for path in (project / "examples").glob("*") if path.name not in APART)
     folders = sorted(path for path in found if path.is_dir())
     left_out = {folder.name: why for folder in folders if (why := _unfit(folder))}
     fit = [folder for folder in folders if folder.name not in left_out]

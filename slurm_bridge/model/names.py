@@ -126,6 +126,7 @@ LABEL_LWS_NAME = "leaderworkerset.sigs.k8s.io/name"
 LABEL_LWS_GROUP = "leaderworkerset.sigs.k8s.io/group-index"
 LABEL_LWS_WORKER = "leaderworkerset.sigs.k8s.io/worker-index"
 ANNOTATION_LWS_SIZE = "leaderworkerset.sigs.k8s.io/size"
+LABEL_MPI_NAME = "training.kubeflow.org/job-name"
 
 #: Written by users: one domain for each group (or Job). The followers then come only after the leader has a node...
 ANNOTATION_LWS_EXCLUSIVE = "leaderworkerset.sigs.k8s.io/exclusive-topology"

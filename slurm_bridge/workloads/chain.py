@@ -45,9 +45,13 @@ class OwnerChain:
 
     @property
     def speaker(self) -> OwnerLink | None:
-        """The owner whose annotations count for the workload, beside the pod's own."""
-        named = [link for link in self.links if link.speaks]
-        return (named or self.links or (None,))[-1]
+        """The owner whose annotations count for the workload, beside the pod's own.
+
+        A pod that makes pods, such as a driver that makes executors, speaks for itself: it is a workload of its own.
+        """
+        objects = [link for link in self.links if link.kind is not kinds.PODS]
+        named = [link for link in objects if link.speaks]
+        return (named or objects or (None,))[-1]
 
     @property
     def topmost(self) -> OwnerLink | None:

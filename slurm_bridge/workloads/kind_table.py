@@ -15,6 +15,7 @@ from slurm_bridge.workloads.kinds import (
     jobset,
     kai_podgroup,
     leaderworkerset,
+    mpijob,
     named_group,
     pod,
     podgroup,
@@ -22,7 +23,8 @@ from slurm_bridge.workloads.kinds import (
 
 #: The first that claims a pod has it. What groups pods on purpose comes before what merely makes them. Of what groups
 #: pods, objects of Kubernetes itself come first, then those of a plugin and of another scheduler, then labels of our
-#: own. Of what makes pods, the larger comes first: a Job of a JobSet is a part of it. The last one claims every pod.
+#: own. Of what makes pods, the larger comes first: a Job of a JobSet or an MPIJob is a part of it. The last one claims
+#: every pod.
 KINDS: Final[tuple[KindSpec, ...]] = (
     podgroup.SPEC,
     coscheduling_podgroup.SPEC,
@@ -30,6 +32,7 @@ KINDS: Final[tuple[KindSpec, ...]] = (
     named_group.SPEC,
     leaderworkerset.SPEC,
     jobset.SPEC,
+    mpijob.SPEC,
     job.SPEC,
     pod.SPEC,
 )

@@ -1,7 +1,8 @@
 """Reads the chain of owners above a pod, as far up as it can be read.
 
     pod ──► ReplicaSet ──► Deployment          the annotations of the highest owner that could be read count
-    pod ──► Job ──► JobSet ──► (anything)      those of the highest Job, JobSet or LeaderWorkerSet count
+    pod ──► Job ──► JobSet ──► (anything)      those of the highest Job, JobSet, MPIJob or LeaderWorkerSet count
+    pod ──► pod (its driver) ──► (anything)    those of a pod count for that pod alone
 
 An owner may be forbidden, unserved, deleted, of an unknown kind, or own itself. None of this keeps a pod from being
 scheduled: the chain ends there, and `problem` says so. Only an API server that does not answer is a reason to wait,

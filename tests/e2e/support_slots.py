@@ -10,6 +10,7 @@ from tests.e2e.support_servers import Json, SlurmJob
 
 _JOBSET = "jobset.sigs.k8s.io/"
 _LWS = "leaderworkerset.sigs.k8s.io/"
+_MPI = "training.kubeflow.org/job-name"
 _COSCHEDULING = "scheduling.x-k8s.io/pod-group"
 
 Jobs = Mapping[int, SlurmJob]
@@ -92,6 +93,10 @@ def _of_job_set(uid: str, _: str, pod: Json) -> bool:
     ] and part == named
 
 
+def _of_mpi_job(_: str, name: str, pod: Json) -> bool:
+    return bool(pod["metadata"].get("labels", {}).get(_MPI) == name)
+
+
 def _of_leader_worker_set(uid: str, name: str, pod: Json) -> bool:
     labels = pod["metadata"].get("labels", {})
     return [labels.get(_LWS + "name"), labels.get(_LWS + "group-index")] == [name, uid.split(":")[1]]
@@ -113,6 +118,7 @@ _JUDGES: Mapping[str, Callable[[str, str, Json], bool]] = {
     "Job": _of_job,
     "JobSet": _of_job_set,
     "LeaderWorkerSet": _of_leader_worker_set,
+    "MPIJob": _of_mpi_job,
     "PodGroup": _of_pod_group,
     "Group": _of_group,
 }

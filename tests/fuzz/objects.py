@@ -224,7 +224,12 @@ def _node(dice: random.Random, _name: str) -> Json:
 
 
 def _group(dice: random.Random, name: str) -> Json:
-    key = {"jobs": dice.choice(("job", "setjob")), "jobsets": "jobset", "leaderworkersets": "lws"}.get(name, name)
+    key = {
+        "jobs": dice.choice(("job", "setjob")),
+        "jobsets": "jobset",
+        "leaderworkersets": "lws",
+        "mpijobs": "mpijob",
+    }.get(name, name)
     made = strangers.manifest(dice.choice(strangers.NAMESPACES), key)
     made["metadata"]["annotations"] = generators.said(dice)
     made["status"] = {
@@ -269,5 +274,5 @@ _KINDS: Mapping[str, Kind[Any]] = {
 _MAKERS: Mapping[str, Callable[[random.Random, str], Json]] = {
     "pods": _pod,
     "nodes": _node,
-    **dict.fromkeys(("jobs", "jobsets", "leaderworkersets", "podgroup", "coscheduling", "kai"), _group),
+    **dict.fromkeys(("jobs", "jobsets", "leaderworkersets", "mpijobs", "podgroup", "coscheduling", "kai"), _group),
 }

@@ -14,7 +14,7 @@ from slurm_bridge.model import kinds, names
 from slurm_bridge.model.kinds import Kind
 from slurm_bridge.model.meta import Object
 from slurm_bridge.workloads import kind_table
-from slurm_bridge.workloads.kinds import kai_podgroup
+from slurm_bridge.workloads.kinds import kai_podgroup, mpijob
 from tests.fuzz import generators
 from tests.fuzz.generators import Json
 
@@ -33,6 +33,7 @@ _KINDS: Mapping[str, Kind[Any]] = {
     "kai": kai_podgroup.PODGROUPS,
     "setjob": kinds.JOBS,
     "replicaset": kinds.REPLICASETS,
+    "mpijob": mpijob.MPIJOBS,
 }
 _SPECS: Mapping[str, Json] = {
     "job": {"parallelism": 3, "completions": 3},
@@ -43,6 +44,7 @@ _SPECS: Mapping[str, Json] = {
     "kai": {"subGroups": [{"name": "a", "minMember": 1}, {"name": "b", "parent": "a"}]},
     "setjob": {"parallelism": 2},
     "replicaset": {},
+    "mpijob": {"mpiReplicaSpecs": {"Launcher": {}, "Worker": {"replicas": 2}}},
 }
 _NAMES: Mapping[str, str] = {**dict.fromkeys(_KINDS, "set"), "setjob": "set-w-0", "job": "job"}
 
@@ -180,7 +182,7 @@ def _odd_labels(dice: random.Random) -> Json:
 def _belonging(dice: random.Random) -> Json:
     """The marks of one way to belong somewhere: as a controller leaves them, or with one word that is not true."""
     whose = dice.choice(NAMESPACES)
-    ways = ("jobset", "lws", "job", "coscheduling", "kai", "group", "owners", "alone")
+    ways = ("jobset", "lws", "job", "coscheduling", "kai", "group", "mpijob", "owners", "alone")
     way = dice.choice(ways)
     labels: Json = {}
     annotations: Json = {}
@@ -193,6 +195,9 @@ def _belonging(dice: random.Random) -> Json:
             names.LABEL_JOBSET_PART: "w",
         }
         owners = [_bent(dice, reference(whose, "setjob"))]
+    elif way == "mpijob":
+        labels = {names.LABEL_MPI_NAME: generators.text(dice, "set")}
+        owners = [_bent(dice, reference(whose, "mpijob"))]
     elif way == "lws":
         labels = {
             names.LABEL_LWS_NAME: "set",

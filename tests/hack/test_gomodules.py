@@ -5,7 +5,7 @@ import pathlib
 
 import pytest
 
-from localcluster import gomodules
+from localcluster import gomodules, parts
 from localcluster.config import Config
 
 
@@ -47,7 +47,9 @@ def test_every_product_has_its_own_file(tmp_path: pathlib.Path) -> None:
 
 
 @pytest.mark.parametrize(
-    "module", [*gomodules.MODULES, *gomodules.REAL, *gomodules.TOOLS], ids=lambda module: module.folder
+    "module",
+    [*gomodules.MODULES, *gomodules.FRAMEWORKS, *gomodules.REAL, *gomodules.TOOLS],
+    ids=lambda module: module.folder,
 )
 def test_modules_are_pinned(module: gomodules.Module) -> None:
     """Every module has its checksums, and requires what it builds."""
@@ -63,6 +65,15 @@ def test_only_real_nodes_need_kubelets(tmp_path: pathlib.Path) -> None:
     """A cluster without them builds nothing for them."""
     assert not set(gomodules.modules(Config(cache=tmp_path))) & set(gomodules.REAL)
     assert set(gomodules.modules(Config(cache=tmp_path, real_nodes=1))) >= set(gomodules.REAL)
+
+
+def test_only_frameworks_need_their_controllers(tmp_path: pathlib.Path) -> None:
+    """A cluster without them builds and starts none of them; one with them also has their definitions."""
+    plain, asked = Config(cache=tmp_path), Config(cache=tmp_path, frameworks=True)
+    assert not set(gomodules.modules(plain)) & set(gomodules.FRAMEWORKS)
+    assert set(gomodules.modules(asked)) >= set(gomodules.FRAMEWORKS)
+    more = {part.name for part in parts.of(asked)} - {part.name for part in parts.of(plain)}
+    assert {"mpi", "trainer", "kuberay", "kueue", "argo", "mpi-mpijobs-crd", "kueue-webhooks"} <= more
 
 
 def test_no_cluster_builds_the_tools_of_tests(tmp_path: pathlib.Path) -> None:

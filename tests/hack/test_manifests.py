@@ -1,6 +1,7 @@
 """Manifests are split and addressed without being parsed, and webhooks are redirected."""
 
 import base64
+import dataclasses
 
 import pytest
 import yaml
@@ -68,6 +69,15 @@ def test_webhooks_call_loopback_and_only_for_their_own_pods() -> None:
     assert webhook["clientConfig"]["url"] == f"{url}/mutate--v1-pod"
     assert base64.b64decode(webhook["clientConfig"]["caBundle"]) == b"authority"
     assert webhook["objectSelector"]["matchExpressions"] == [{"key": "x.io/name", "operator": "Exists"}]
+
+
+def test_webhooks_may_be_limited_to_namespaces() -> None:
+    """Those that have a say in the pods of others ask about namespaces with their label only."""
+    limited = dataclasses.replace(WEBHOOKS, label="", namespaces="x.io/managed")
+    body = yaml.safe_load(controllers.redirect(PUBLISHED, limited, "https://127.0.0.1:1", b"authority"))
+    (webhook,) = body["webhooks"]
+    assert webhook["namespaceSelector"]["matchExpressions"] == [{"key": "x.io/managed", "operator": "Exists"}]
+    assert "objectSelector" not in webhook
 
 
 def test_the_daemon_may_read_no_secrets_and_bind_no_roles() -> None:

@@ -5,6 +5,7 @@ What a placeholder's owner record calls the group (so that a job and its pods ca
     Pod                    the pod's uid
     Job                    the Job's uid, when it asks for a gang
     JobSet                 uid:attempt; uid:attempt:part where its parts come one after the other
+    MPIJob                 the MPIJob's uid; uid:worker and uid:launcher where the launcher comes after the workers
     LeaderWorkerSet        uid:group; uid:group:leader and uid:group:workers where workers come after the leader runs
     PodGroup (either)      the object's uid, and nothing before the object is there
     group label            Group:namespace/name
@@ -18,12 +19,12 @@ from slurm_bridge.model import kinds, names
 from slurm_bridge.sim.kube import resources
 from slurm_bridge.sim.kube.followers import Tail
 from slurm_bridge.sim.kube.store import Event, ObjectStore
-from slurm_bridge.workloads.kinds import kai_podgroup
+from slurm_bridge.workloads.kinds import kai_podgroup, mpijob
 
 Manifest = Mapping[str, Any]
 
 _GROUPS = (kinds.PODGROUPS, kinds.COSCHEDULING_PODGROUPS, kai_podgroup.PODGROUPS)
-_KINDS = (kinds.JOBS, kinds.JOBSETS, kinds.LEADERWORKERSETS, *_GROUPS)
+_KINDS = (kinds.JOBS, kinds.JOBSETS, kinds.LEADERWORKERSETS, mpijob.MPIJOBS, *_GROUPS)
 _LWS, _JOBSET = "leaderworkerset.sigs.k8s.io/", "jobset.sigs.k8s.io/"
 
 #: What follows when a member is lost.
@@ -106,7 +107,8 @@ def group_of(pod: Manifest, objects: Objects) -> str:
     group = marks.get(names.GROUP) or annotations(pod).get(names.GROUP)
     if group:
         return f"Group:{namespace}/{group}"
-    return _of_lws(pod, objects) or _of_jobset(pod, objects) or _of_job(pod, objects) or str(pod["metadata"]["uid"])
+    made = _of_lws(pod, objects) or _of_jobset(pod, objects) or _of_mpi(pod, objects) or _of_job(pod, objects)
+    return made or str(pod["metadata"]["uid"])
 
 
 def _of_lws(pod: Manifest, objects: Objects) -> str:
@@ -145,6 +147,19 @@ def _comes_in_parts(jobset: Manifest) -> bool:
     return in_order or any(group.get("dependsOn") for group in spec["replicatedJobs"])
 
 
+def _of_mpi(pod: Manifest, objects: Objects) -> str:
+    job = objects.known(_maker(pod, "batch/v1", "Job"))
+    uid = _maker(pod if job is None else job, "kubeflow.org/v2beta1", "MPIJob")
+    found = objects.known(uid)
+    if found is None:
+        return ""
+    if found["metadata"]["namespace"] != pod["metadata"]["namespace"]:
+        return NOWHERE
+    if found["spec"].get("launcherCreationPolicy") == "WaitForWorkersReady":
+        return f"{uid}:{'worker' if job is None else 'launcher'}"
+    return uid
+
+
 def _of_job(pod: Manifest, objects: Objects) -> str:
     job = objects.known(_maker(pod, "batch/v1", "Job"))
     if job is not None and job["metadata"]["namespace"] != pod["metadata"]["namespace"]:
@@ -173,8 +188,20 @@ def rules_of(pod: Manifest, objects: Objects) -> Rules:
         return _rules_of_lws(pod, objects)
     if _of_jobset(pod, objects):
         return _rules_of_jobset(pod, objects)
+    if uid := _of_mpi(pod, objects):
+        return _rules_of_mpi(uid, objects)
     job = objects.known(_of_job(pod, objects))
     return ALONE if job is None else Rules(minimum=_remaining(job), suspended=_suspended(job), lost=_lost(job))
+
+
+def _rules_of_mpi(uid: str, objects: Objects) -> Rules:
+    whole, _, part = uid.partition(":")
+    found = objects.known(whole)
+    assert found is not None, uid
+    roles = found["spec"]["mpiReplicaSpecs"]
+    counts = {"launcher": 1, "worker": int(roles.get("Worker", {}).get("replicas", 0))}
+    paused = bool((found["spec"].get("runPolicy") or {}).get("suspend"))
+    return Rules(minimum=counts[part] if part else sum(counts.values()), suspended=paused, lost=_lost(found))
 
 
 def _of_object(found: Manifest | None, *path: str) -> Rules:

@@ -26,6 +26,10 @@ PORTS = {
     "lws-webhook": 9,
     "lws-metrics": 10,
     "lws-health": 11,
+    "trainer-health": 12,
+    "kuberay-health": 13,
+    "kueue-health": 14,
+    "kueue-webhook": 15,
     "slurmctld": 20,
     "slurmrestd": 21,
     "slurmdbd": 22,
@@ -48,6 +52,7 @@ class Config:
     gpus: int = 8
     accounting: bool = False
     real_nodes: int = 0
+    frameworks: bool = False
 
     @classmethod
     def from_environment(cls, environment: Mapping[str, str] | None = None) -> Self:
@@ -107,6 +112,7 @@ _VARIABLES = {
     "GPUS": "gpus",
     "ACCOUNTING": "accounting",
     "REAL_NODES": "real_nodes",
+    "FRAMEWORKS": "frameworks",
 }
 
 

@@ -17,6 +17,7 @@ from localcluster.config import Config
 
 _CRD_SECONDS = 30.0
 _SERVICE = re.compile(r"^    service:\n      name: .*\n      namespace: .*\n      path: (?P<path>\S+)\n", re.MULTILINE)
+_WEBHOOK = re.compile(r"^  name: [a-z]+\.kb\.io\n", re.MULTILINE)
 _POD_WEBHOOK = re.compile(r"^  name: [mv]pod\.kb\.io\n", re.MULTILINE)
 _CONFIGURATION_NAME = re.compile(r"^  name: (?P<name>(mutating|validating)-webhook-configuration)$", re.MULTILINE)
 
@@ -59,12 +60,17 @@ def _unserved(definition: dict[str, Any]) -> str:
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
 class Webhooks:
-    """The webhook configurations of one controller; registered after it answers, or nothing could be created."""
+    """The webhook configurations of one controller; registered after it answers, or nothing could be created.
+
+    `label`: of pods, only those with it are asked about. `namespaces`: of everything, only what is in a namespace with
+    this label, because this controller has a say in what others make.
+    """
 
     name: str
     folder: str
     port: str
-    label: str
+    label: str = ""
+    namespaces: str = ""
 
     def state(self, config: Config) -> str | None:
         client = api.Client(config)
@@ -93,12 +99,18 @@ class Webhooks:
 
 
 def redirect(text: str, webhooks: Webhooks, url: str, authority: bytes) -> str:
-    """The published manifest, with the service replaced by a URL and pod webhooks limited to pods of their own."""
+    """The published manifest, with the service replaced by a URL, and limited to what is the controller's own."""
     bundle = base64.b64encode(authority).decode()
     text = _SERVICE.sub(lambda found: f"    url: {url}{found['path']}\n    caBundle: {bundle}\n", text)
-    selector = f"  objectSelector:\n    matchExpressions:\n    - key: {webhooks.label}\n      operator: Exists\n"
-    text = _POD_WEBHOOK.sub(lambda found: found[0] + selector, text)
+    if webhooks.label:
+        text = _POD_WEBHOOK.sub(lambda found: found[0] + _labelled("objectSelector", webhooks.label), text)
+    if webhooks.namespaces:
+        text = _WEBHOOK.sub(lambda found: found[0] + _labelled("namespaceSelector", webhooks.namespaces), text)
     return _CONFIGURATION_NAME.sub(lambda found: f"  name: {webhooks.folder}-{found['name']}", text)
+
+
+def _labelled(field: str, label: str) -> str:
+    return f"  {field}:\n    matchExpressions:\n    - key: {label}\n      operator: Exists\n"
 
 
 def _configuration(config: Config, name: str, group: str) -> str:

@@ -99,13 +99,77 @@ REAL = (
     Module(folder="kubelet", binaries=(("kubelet", "k8s.io/kubernetes/cmd/kubelet"),), link=_STAMP),
 )
 
+#: Controllers of frameworks that make pods, for a cluster with FRAMEWORKS. Those whose package is `.` are started by a
+#: command of ours, because the published one needs more of the machine than a port on loopback.
+FRAMEWORKS = (
+    Module(
+        folder="mpi",
+        binaries=(("mpi", "."),),
+        manifests_of="github.com/kubeflow/mpi-operator",
+        manifests=("manifests/base/kubeflow.org_mpijobs.yaml",),
+    ),
+    Module(
+        folder="trainer",
+        binaries=(("trainer", "."),),
+        manifests_of="github.com/kubeflow/trainer/v2",
+        manifests=tuple(
+            f"manifests/base/crds/trainer.kubeflow.org_{one}.yaml"
+            for one in ("trainjobs", "trainingruntimes", "clustertrainingruntimes")
+        ),
+    ),
+    Module(
+        folder="kuberay",
+        binaries=(("kuberay", "github.com/ray-project/kuberay/ray-operator"),),
+        manifests_of="github.com/ray-project/kuberay/ray-operator",
+        manifests=tuple(f"config/crd/bases/ray.io_{one}.yaml" for one in ("rayclusters", "rayjobs", "rayservices")),
+    ),
+    Module(
+        folder="kueue",
+        binaries=(("kueue", "."),),
+        manifests_of="sigs.k8s.io/kueue",
+        manifests=(
+            *(
+                f"config/components/crd/bases/kueue.x-k8s.io_{one}.yaml"
+                for one in (
+                    "admissionchecks",
+                    "clusterqueues",
+                    "cohorts",
+                    "localqueues",
+                    "resourceflavors",
+                    "topologies",
+                    "workloadpriorityclasses",
+                    "workloads",
+                )
+            ),
+            "config/components/webhook/manifests.yaml",
+        ),
+    ),
+    Module(
+        folder="argo",
+        binaries=(("argo", "."),),
+        manifests_of="github.com/argoproj/argo-workflows/v4",
+        manifests=tuple(
+            f"manifests/base/crds/minimal/argoproj.io_{one}.yaml"
+            for one in (
+                "clusterworkflowtemplates",
+                "cronworkflows",
+                "workflowartifactgctasks",
+                "workflows",
+                "workflowtaskresults",
+                "workflowtasksets",
+                "workflowtemplates",
+            )
+        ),
+    ),
+)
+
 #: Tools of tests, which are no part of a cluster: `tool` builds one when a test first needs it.
 TOOLS = (Module(folder="helm", binaries=(("helm", "helm.sh/helm/v4/cmd/helm"),)),)
 
 
 def modules(config: Config) -> tuple[Module, ...]:
     """Those of a cluster like this one."""
-    return (*MODULES, *REAL) if config.real_nodes else MODULES
+    return (*MODULES, *(FRAMEWORKS if config.frameworks else ()), *(REAL if config.real_nodes else ()))
 
 
 def binary(config: Config, name: str) -> pathlib.Path:

@@ -102,7 +102,8 @@ def state(part: Part, config: Config) -> str | None:
 
 
 def _write_environment(config: Config) -> None:
-    lines = {"CLUSTER_DIR": str(config.directory), "NODES": str(config.nodes), "REAL_NODES": str(config.real_nodes)}
+    numbers = {"NODES": config.nodes, "REAL_NODES": config.real_nodes, "FRAMEWORKS": int(config.frameworks)}
+    lines = {"CLUSTER_DIR": str(config.directory), **{name: str(number) for name, number in numbers.items()}}
     for part in parts.of(config):
         if isinstance(part, Contributing):
             lines |= part.environment(config)

@@ -1,6 +1,6 @@
 """All parts in the order in which they start; they stop in the opposite order."""
 
-from localcluster import access, controllers, gomodules, kubeconfig, kubernetes, nodes, real_nodes, slurm
+from localcluster import access, controllers, frameworks, gomodules, kubeconfig, kubernetes, nodes, real_nodes, slurm
 from localcluster.config import Config
 from localcluster.part import Part
 
@@ -29,7 +29,7 @@ PARTS: tuple[Part, ...] = tuple(part for half in HALVES for part in half)
 
 def stages(config: Config) -> tuple[tuple[tuple[Part, ...], ...], ...]:
     """Of a cluster like this one: a stage starts after the one before it, its chains start side by side."""
-    return (HALVES, *real_nodes.stages(config))
+    return (HALVES, *frameworks.stages(config), *real_nodes.stages(config))
 
 
 def of(config: Config) -> tuple[Part, ...]:

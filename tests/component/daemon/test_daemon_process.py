@@ -250,6 +250,7 @@ def test_only_what_is_needed_is_watched(world: pocket.PocketWorld, path: pathlib
         "/api/v1/nodes",
         "/apis/batch/v1/jobs",
         "/apis/jobset.x-k8s.io/v1alpha2/jobsets",
+        "/apis/kubeflow.org/v2beta1/mpijobs",
         "/apis/leaderworkerset.x-k8s.io/v1/leaderworkersets",
         "/apis/scheduling.k8s.io/v1alpha2/podgroups",
         "/apis/scheduling.k8s.io/v1alpha2/workloads",

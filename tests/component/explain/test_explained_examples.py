@@ -12,7 +12,7 @@ pytestmark = pytest.mark.thorough
 
 PROJECT = pathlib.Path(__file__).resolve().parents[3]
 PAGES = PROJECT / "docs" / "explained"
-FOLDERS = [path for path in (PROJECT / "examples").iterdir() if path.name != work.CONFIGURATIONS]
+FOLDERS = [path for path in (PROJECT / "examples").iterdir() if path.name not in work.APART]
 EXAMPLES = sorted(path.name for path in FOLDERS if any(path.glob("*.yaml")))
 
 

@@ -1,10 +1,12 @@
 """Every kind of workload is explained as a whole: its members, in which order, what each gets, in which form."""
 
 import json
+import pathlib
 from collections.abc import Callable, Sequence
 from typing import Any
 
 import pytest
+import yaml
 
 from slurm_bridge import app
 from slurm_bridge.demo import pocket
@@ -16,6 +18,7 @@ from slurm_bridge.settings.model import Settings
 from tests.component.explain import explained
 
 Together = Callable[..., Sequence[Explanation]]
+FRAMEWORKS = pathlib.Path(__file__).parents[3] / "examples" / "frameworks"
 MEMBER = {names.GROUP: "mixed", names.GROUP_SIZE: "3"}
 
 
@@ -107,6 +110,24 @@ def test_the_parts_of_a_jobset_in_order_are_workloads_of_their_own(together: Tog
     order = {"startupPolicy": {"startupPolicyOrder": "InOrder"}}
     found = together(explained.jobset(("first", 1, 1), ("then", 1, 2), **order))
     assert [one.subject.title for one in found] == ["JobSet default/sim, first", "JobSet default/sim, then"]
+
+
+def test_the_pods_of_an_mpijob_are_one_gang_before_the_operator_has_made_them(together: Together) -> None:
+    """The launcher is last, and is a pod of a Job that does not exist yet, either."""
+    (manifest,) = yaml.safe_load_all((FRAMEWORKS / "mpijob.yaml").read_text())
+    found = whole(together(manifest))
+    assert member_names(found) == ["mpijob-worker-0", "mpijob-worker-1", "mpijob-launcher-xxxxx"]
+    assert held(found)["minimum"] == ("3", "spec.mpiReplicaSpecs of MPIJob slurm-bridge/mpijob")
+    assert sent(found)["name"] == "mpijob"
+
+
+def test_a_launcher_that_waits_for_the_workers_is_a_workload_of_its_own(together: Together) -> None:
+    """The explanation has both, in the order in which the operator makes them."""
+    (manifest,) = yaml.safe_load_all((FRAMEWORKS / "mpijob.yaml").read_text())
+    manifest["spec"]["launcherCreationPolicy"] = "WaitForWorkersReady"
+    found = together(manifest)
+    titles = [one.subject.title for one in found]
+    assert titles == [f"MPIJob slurm-bridge/mpijob, {role}" for role in ("worker", "launcher")]
 
 
 def test_a_heterogeneous_group_that_fits_on_a_node_is_one_job_of_sums(together: Together) -> None:

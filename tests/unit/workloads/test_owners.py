@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from slurm_bridge import errors, ports
-from slurm_bridge.model import kinds
+from slurm_bridge.model import kinds, names
 from slurm_bridge.model.groups import Job, JobSet
 from slurm_bridge.model.kinds import Kind
 from slurm_bridge.model.meta import ObjectMeta
@@ -163,6 +163,28 @@ def test_a_leader_pod_leads_on_to_its_set(family: Family) -> None:
     assert [link.name for link in chain.links] == ["workers", "leader", "lws"]
     assert chain.speaker is not None
     assert chain.speaker.name == "lws"
+
+
+def test_a_pod_that_makes_pods_speaks_for_itself(family: Family) -> None:
+    """The executors of a driver do not get the driver's annotations; they are an application with it all the same."""
+    family.pod("driver", annotations={names.JOB_PREFIX + "gres": "gpu:1"})
+    pod = family.child(reference(kinds.PODS, "driver", family.seen("driver").uid))
+    chain = family.owners().resolve(pod)
+    assert [link.name for link in chain.links] == ["driver"]
+    assert chain.speaker is None
+    assert [str(one) for one in voices.alone(pod, chain, "x").sources] == [f"Pod/{pod.metadata.name}"]
+    assert chain.topmost is not None
+    assert chain.topmost.name == "driver"
+
+
+def test_what_is_above_a_driver_speaks_for_its_executors(family: Family) -> None:
+    """Where its kind may be read."""
+    job = family.owner(kinds.JOBS, "spark")
+    family.pod("driver", ownerReferences=[job])
+    pod = family.child(reference(kinds.PODS, "driver", family.seen("driver").uid))
+    speaker = family.owners().resolve(pod).speaker
+    assert speaker is not None
+    assert speaker.name == "spark"
 
 
 def test_configuration_adds_kinds(family: Family) -> None:
