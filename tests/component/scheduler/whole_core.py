@@ -60,8 +60,8 @@ class Told:
     def surprise(self, where: str) -> None:
         self.surprises.append(where)
 
-    def bound(self, pod: Pod, waited: float | None) -> None:
-        assert waited is None or waited >= 0
+    def bound(self, pod: Pod, by: Placeholder) -> None:
+        assert by.owner.namespace == pod.metadata.namespace
         self.bindings.append(pod.metadata.name)
 
     def ended(self, reason: str) -> None:
