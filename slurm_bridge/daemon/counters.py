@@ -21,6 +21,8 @@ _WORD: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.:-]{0,63}")
 
 #: How a look at a workload ends. Series exist from the start: the first increase of a series that is new is not seen.
 RESULTS: Final = ("error", "parked", "rejected", "scheduled", "submitted", "unavailable", "unknown", "unschedulable")
+#: Why pods are ended beside the ends of their jobs that Slurm has words for.
+ENDED_BY_US: Final = ("GONE", "NOTBOUND", "RESTART", "SHRUNK")
 #: What becomes of a condition or an event.
 _WRITES: Final = ("dropped", "failed", "ok", "same", "stale")
 
@@ -41,7 +43,7 @@ class MetricsCounters:
         self._stages = [metrics.stage_duration.labels(stage).observe for stage in ("submit", "queue", "bind")]
         for result in RESULTS:
             metrics.schedule_attempts.labels(result)
-        for reason in words.ENDS:
+        for reason in (*words.ENDS, *ENDED_BY_US):
             metrics.evicted_workloads.labels(reason.lower())
         for what in ("condition", "event"):
             for outcome in _WRITES:
