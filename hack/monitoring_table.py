@@ -413,8 +413,8 @@ BOARD: Final[tuple[BoardRow, ...]] = (
             ),
             Panel(
                 title="Time of one look",
-                meaning="The 95th percentile of one scheduling attempt, by result.",
-                queries=_one(_quantile("0.95", "scheduling_attempt_duration_seconds", "result"), "{{result}}"),
+                meaning="How long the scheduler takes to decide what to do with one workload, hooks included.",
+                queries=_quantiles("scheduling_attempt_duration_seconds"),
                 unit="s",
                 width=12,
             ),

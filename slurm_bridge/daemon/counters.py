@@ -40,6 +40,7 @@ class MetricsCounters:
 
     def __init__(self, metrics: Metrics, clock: ports.Clock) -> None:
         self._metrics, self._clock = metrics, clock
+        self._look = metrics.scheduling_attempt_duration.labels().observe
         self._stages = [metrics.stage_duration.labels(stage).observe for stage in ("submit", "queue", "bind")]
         for result in RESULTS:
             metrics.schedule_attempts.labels(result)
@@ -51,6 +52,9 @@ class MetricsCounters:
         for result in ("ok", "refused"):
             metrics.configuration_reloads.labels(result)
         metrics.surprises.labels("scheduling")
+
+    def looked(self, seconds: float) -> None:
+        self._look(seconds)
 
     def attempt(self, result: str) -> None:
         self._metrics.schedule_attempts.labels(result).inc()

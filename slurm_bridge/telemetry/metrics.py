@@ -78,8 +78,10 @@ class Metrics(Instruments):
             "Unexpected errors in loops over workloads and objects: defects that the log shows; the others go on.",
             "loop",
         )
-        self.scheduling_attempt_duration = self._histogram(
-            "scheduling_attempt_duration_seconds", "Duration of one scheduling attempt.", _ATTEMPTS, "result"
+        self.scheduling_attempt_duration = self._durations(
+            "scheduling_attempt_duration_seconds",
+            "Duration of one look at a workload, until it is decided what to do; hooks are a part of it.",
+            _ATTEMPTS,
         )
         self.pod_scheduling_sli_duration = self._histogram(
             "pod_scheduling_sli_duration_seconds", "From a pod's creation to its binding.", _WAITS

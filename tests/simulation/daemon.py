@@ -112,6 +112,9 @@ def _dice(*words: str) -> int:
 class Uncounted:
     """Counts nothing."""
 
+    def looked(self, seconds: float) -> None:
+        pass
+
     def attempt(self, result: str) -> None:
         pass
 

@@ -54,6 +54,9 @@ class Told:
         self.resizes = 0
         self.surprises: list[str] = []
 
+    def looked(self, seconds: float) -> None:
+        assert seconds >= 0
+
     def attempt(self, result: str) -> None:
         self.attempts.append(result)
 
