@@ -880,7 +880,7 @@ ALERTS: Final[tuple[Alert, ...]] = (
     Alert(
         name="SlurmBridgeRestarts",
         value=f"max by ({_BY}, instance) "
-        "(changes((process_start_time_seconds and on (job, instance) slurm_bridge_leader)[1h:1m]))",
+        "(changes(process_start_time_seconds[1h]) and on (job, instance) slurm_bridge_leader)",
         bound="> 2",
         minutes=0,
         severity="warning",
