@@ -6,7 +6,7 @@ BIN    := $(VENV)/bin
 READY  := $(VENV)/ready
 
 .DEFAULT_GOAL := help
-.PHONY: help run test thorough simulate storms fuzz coverage check cluster-up cluster-down cluster-status cluster-test contract e2e nodes devices failures frameworks chaos soak oracle bench bench-hooks bench-cpu docs lock clean
+.PHONY: help run test thorough simulate storms fuzz coverage check cluster-up cluster-down cluster-status cluster-test contract e2e nodes devices failures frameworks chaos soak oracle bench bench-hooks bench-cpu docs lock clean monitoring
 
 # How many seeded runs `make simulate` takes, and what `make chaos`, `make bench` and the other benches are told
 # (CHAOS=--short).
@@ -83,6 +83,10 @@ storms: $(READY) ## the random runs of `make simulate` alone, other seeds for ea
 	        || failed="$$failed $$hashseed"; \
 	    first=$$((first + $(STORMS))); \
 	done; test -z "$$failed" || { echo "make storms: failed with hash seeds:$$failed" >&2; exit 1; }
+
+monitoring: $(READY) ## the board and the alerts of deploy/monitoring, in a real Prometheus that scrapes daemons at work
+	@echo "make monitoring: every alert is made to fire by promtool, every expression has data under the load of make run"
+	@$(BIN)/pytest -q -n 2 --dist loadfile tests/monitoring
 
 fuzz: $(READY) ## hostile manifests, answers, objects, daemons and looks, CASES= of each, of SEED=
 	@echo "make fuzz: $(CASES) cases of seed $(SEED) for each target; a finding says how its case is made again"

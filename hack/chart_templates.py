@@ -10,7 +10,7 @@ files is written by hand.
 import dataclasses
 import pathlib
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import Final
 
 PROJECT: Final = pathlib.Path(__file__).resolve().parents[1]
@@ -43,6 +43,7 @@ _WEBHOOK, _AGENTS, _POLICIES, _MONITOR, _BUDGET, _NETWORK = (
         "networkPolicy.enabled",
     )
 )
+_RULES, _DASHBOARD = ".Values.monitoring.rules", ".Values.monitoring.dashboard"
 
 #: Every file of deploy/ that objects of a release come from.
 TEMPLATES: Final[tuple[Template, ...]] = (
@@ -72,6 +73,8 @@ TEMPLATES: Final[tuple[Template, ...]] = (
     Template(source="admission/volumes.yaml", when=_POLICIES),
     Template(source="servicemonitor/service.yaml", when=_MONITOR),
     Template(source="servicemonitor/servicemonitor.yaml", when=_MONITOR),
+    Template(source="monitoring/prometheusrule.yaml", when=_RULES),
+    Template(source="monitoring/dashboard.yaml", when=_DASHBOARD),
 )
 
 #: In every file, after its hunks and in this order.
@@ -91,19 +94,22 @@ _EVERYWHERE: Final = tuple(
             r"\1: {{ $name }}\2",
         ),
         (r'"slurm-bridge-scheduler"', "{{ $schedulers }}"),
+        (r"runbook_url: docs/", "runbook_url: {{ $.Values.monitoring.docs }}/"),
     )
 )
 _VARIABLES: Final = {"$name": "fullname", "$schedulers": "schedulers", "$served": "served"}
 
 
-def files() -> Iterator[tuple[pathlib.Path, str]]:
-    """Every template that is made of a file, and its text."""
+def files(made: Mapping[pathlib.Path, str] | None = None) -> Iterator[tuple[pathlib.Path, str]]:
+    """Every template that is made of a file, and its text; `made`: files as they will be written."""
     for template in TEMPLATES:
-        yield CHART / "templates" / template.source, _text(template)
+        file = DEPLOY / template.source
+        yield CHART / "templates" / template.source, _text(template, (made or {}).get(file) or file.read_text())
 
 
-def _text(template: Template) -> str:
-    text = (DEPLOY / template.source).read_text()
+def _text(template: Template, text: str) -> str:
+    # Braces of other template languages stay as they are.
+    text = text.replace("{{", '{{ "{{" }}')
     hunks = (HUNKS / template.source).with_suffix(".diff")
     if hunks.exists():
         text = changed(text, hunks.read_text(), template.source)

@@ -290,6 +290,31 @@ VALUES: Final[tuple[Value, ...]] = (
         default="30s",
         meaning="How often metrics are scraped.",
     ),
+    Value(
+        path="monitoring.rules",
+        schema=_SWITCH,
+        default=False,
+        meaning="Whether a PrometheusRule of the Prometheus operator has the [alerts](monitoring.md#alerts). They tell "
+        "releases apart by the label `job`: one release with it is enough for a Prometheus.",
+    ),
+    Value(
+        path="monitoring.labels",
+        schema=_TEXTS,
+        default={},
+        meaning="Labels by which Prometheus selects the PrometheusRule.",
+    ),
+    Value(
+        path="monitoring.docs",
+        schema=_text(pattern=r"^[-._~:/@%a-zA-Z0-9]+$"),
+        default="docs",
+        meaning="Where your operators read these pages: the alerts link to `monitoring.md` there.",
+    ),
+    Value(
+        path="monitoring.dashboard",
+        schema=_SWITCH,
+        default=False,
+        meaning="Whether a ConfigMap with the label `grafana_dashboard` has the [board](monitoring.md#the-board).",
+    ),
 )
 
 

@@ -9,6 +9,7 @@ import pathlib
 import sys
 from collections.abc import Iterator
 
+import board_files
 import chart_templates
 import chart_values
 import docs_explained
@@ -69,6 +70,8 @@ def pages() -> dict[pathlib.Path, str]:
         ("kube-scheduler.md", "plugins", docs_hooks.scheduler_plugins()),
         ("metrics.md", "metrics", docs_tables.metrics()),
         ("migrating.md", "helm", docs_tables.helm()),
+        ("monitoring.md", "panels", board_files.panels()),
+        ("monitoring.md", "alerts", board_files.alerts()),
         ("operating.md", "checks", docs_tables.checks()),
         ("preemption.md", "options", docs_hooks.options("preemption", ExtenderOptions)),
         ("reliability.md", "failures", docs_reliability.failures()),
@@ -90,7 +93,8 @@ def pages() -> dict[pathlib.Path, str]:
     parts[PROJECT / "deploy" / "admission" / "policies.yaml"] = docs_tables.policies()
     parts[chart_templates.CHART / "values.yaml"] = chart_values.document()
     parts[chart_templates.CHART / "values.schema.json"] = chart_values.schema()
-    parts |= dict(chart_templates.files())
+    parts |= board_files.files()
+    parts |= dict(chart_templates.files(parts))
     return {**parts, **{docs / EXPLAINED / name: text for name, text in docs_explained.pages().items()}}
 
 

@@ -29,6 +29,8 @@ class HookObserver:
         observe = self._durations.get((hook, phase))
         if observe is None:
             observe = self._durations[hook, phase] = self._metrics.hook_duration.labels(hook, phase).observe
+            # Zero from the start: Prometheus does not see the first increase of a series that is new.
+            self._metrics.hook_errors.labels(hook, phase)
         observe(seconds)
         if outcome not in _FINE:
             self._metrics.hook_errors.labels(hook, phase).inc()

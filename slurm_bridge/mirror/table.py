@@ -1,5 +1,6 @@
 """The placeholders by job id and by workload: written by the mirror and after each submit, read by all."""
 
+import collections
 import threading
 from collections.abc import Callable, Collection, Iterable, Mapping
 
@@ -9,6 +10,9 @@ from slurm_bridge.model.placeholder import Certainty, Placeholder
 
 #: Told the key of a workload whose placeholder has changed; called outside the lock.
 Listener = Callable[[WorkloadKey], None]
+
+#: Slurm has not said why the job waits, or has not been asked.
+NO_REASON = "None"
 
 #: The job waits in Slurm's queue, or may do so.
 _UNSTARTED = (Phase.PENDING, Phase.UNKNOWN)
@@ -28,6 +32,7 @@ class Table:
         #: Of those that have held nodes: whether Slurm has shown the job, and whether it knows it no more.
         self._started = {(seen, gone): 0 for seen in (False, True) for gone in (False, True)}
         self._unstarted: dict[str, dict[JobId, None]] = {}
+        self._reasons: collections.Counter[str] = collections.Counter()
         self._listener = listener
 
     def put(self, new: Placeholder, *, tell: bool = True) -> None:
@@ -93,6 +98,10 @@ class Table:
             waiting.pop(placeholder.job_id, None)
         if not waiting:
             del self._unstarted[namespace]
+        reason = (placeholder.view.reason if placeholder.view is not None else "") or NO_REASON
+        self._reasons[reason] += step
+        if not self._reasons[reason]:
+            del self._reasons[reason]
 
     def get(self, job_id: JobId) -> Placeholder | None:
         """What is known of this job."""
@@ -158,6 +167,11 @@ class Table:
         """The same for each namespace."""
         with self._lock:
             return {namespace: len(waiting) for namespace, waiting in self._unstarted.items()}
+
+    def unstarted_by_reason(self) -> Mapping[str, int]:
+        """The same for each reason of Slurm."""
+        with self._lock:
+            return dict(self._reasons)
 
     def youngest_pending(self, namespace: str, count: int) -> tuple[Placeholder, ...]:
         """So many jobs of a namespace that wait in Slurm's queue; those that came to wait last are first."""

@@ -26,7 +26,7 @@ from slurm_bridge.scheduler.effects import (
 )
 from slurm_bridge.scheduler.facts import Subject
 from slurm_bridge.scheduler.queue import AT_ONCE, LINE_UP, WOKEN, Filed
-from slurm_bridge.scheduler.workload_pods import PickedPods, PodState, WorkloadPods
+from slurm_bridge.scheduler.workload_pods import PodState, WorkloadPods
 
 #: The rest of an action; it calls either side, and may take its time.
 Act = Callable[[], Filed]
@@ -95,7 +95,7 @@ def _say_obstacle(ctx: SchedulerContext, subject: Subject) -> Filed:
     if isinstance(subject.gathered, Workload):
         return report.of_workload(ctx, subject.gathered, obstacle)
     if isinstance(obstacle, Wait) and members.root.kind != "Pod":
-        _say_waiting(ctx, members, obstacle.reason, obstacle.message)
+        ctx.say_to_members(members, obstacle.reason, obstacle.message)
         return Filed(after=obstacle.retry_after)
     return report.of_crew(ctx, members, obstacle)
 
@@ -103,10 +103,6 @@ def _say_obstacle(ctx: SchedulerContext, subject: Subject) -> Filed:
 def _stop_counting(ctx: SchedulerContext, members: WorkloadPods) -> None:
     if not active_usage.keeps(ctx, members, members.root.key):
         ctx.ended(members.root.key)
-
-
-def _say_waiting(ctx: SchedulerContext, members: WorkloadPods, reason: str, text: str) -> None:
-    ctx.status.waiting_together(members.root, PickedPods(members, PodState.WANTING), reason, text)
 
 
 def _spread_note(ctx: SchedulerContext, subject: Subject, _decision: Decision, _facts: Facts) -> Act:
@@ -246,7 +242,7 @@ def _undo_start(ctx: SchedulerContext, subject: Subject, _decision: Decision, _f
 def _await_group(ctx: SchedulerContext, subject: Subject, _decision: Decision, _facts: Facts) -> Filed:
     root = subject.pods.root
     text = f"{root} runs as Slurm job {subject.job.job_id}; this pod starts together with all others next time"
-    _say_waiting(ctx, subject.pods, "GangRuns", text)
+    ctx.say_to_members(subject.pods, "GangRuns", text)
     return WOKEN
 
 
@@ -262,7 +258,7 @@ def _leave(ctx: SchedulerContext, subject: Subject, _decision: Decision, facts: 
     if facts.wanting:
         job_id = subject.job.job_id
         text = f"earlier pods of {members.root} are still on the nodes of Slurm job {job_id}"
-        _say_waiting(ctx, members, "GangRuns", text)
+        ctx.say_to_members(members, "GangRuns", text)
     return lambda: end.leaving(ctx, members)
 
 

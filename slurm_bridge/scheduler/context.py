@@ -28,8 +28,8 @@ from slurm_bridge.scheduler.joint_cancels import JointCancels
 from slurm_bridge.scheduler.keyed_waiters import KeyedWaiters
 from slurm_bridge.scheduler.pod_index import PodIndex
 from slurm_bridge.scheduler.queue import Filed
-from slurm_bridge.scheduler.state import Bad, Scans, WorkloadStore
-from slurm_bridge.scheduler.workload_pods import PodState, WorkloadPods
+from slurm_bridge.scheduler.state import Bad, Scans, ToldReason, WorkloadStore
+from slurm_bridge.scheduler.workload_pods import PickedPods, PodState, WorkloadPods
 from slurm_bridge.translate.rules import Rules
 from slurm_bridge.workloads.base import Moved
 
@@ -116,11 +116,13 @@ class StatusReporter(Protocol):
 class Counters(Protocol):
     """What is counted."""
 
+    def looked(self, seconds: float) -> None: ...
+
     def attempt(self, result: str) -> None: ...
 
     def surprise(self, where: str) -> None: ...
 
-    def bound(self, pod: Pod, waited: float | None) -> None: ...
+    def bound(self, pod: Pod, by: Placeholder) -> None: ...
 
     def ended(self, reason: str) -> None: ...
 
@@ -208,14 +210,23 @@ class SchedulerContext:
         for hook in self.config.chain.hooks:
             hook.ended(key)
 
-    def say(self, workload: Workload, reason: str, message: str, *, key: str = "") -> None:
-        """Every member learns why it waits."""
+    def say(self, workload: Workload, reason: str, message: str, *, key: str = "", parked: bool = False) -> None:
+        """Every member learns why it waits; `parked`: until a user or an administrator changes something."""
+        self.states.of(workload.root.key).told = ToldReason(reason, parked)
         if workload.gang is None:
             self.status.waiting(workload.lead, reason, message, key=key)
         else:
             self.status.waiting_together(
                 workload.root, LookedAtMembers(workload.pods), reason, message, key=key or message
             )
+
+    def say_to_members(
+        self, members: WorkloadPods, reason: str, message: str, *, key: str = "", parked: bool = False
+    ) -> None:
+        """The same for pods whose workload is not known."""
+        self.states.of(members.root.key).told = ToldReason(reason, parked)
+        waiting = PickedPods(members, PodState.WANTING)
+        self.status.waiting_together(members.root, waiting, reason, message, key=key)
 
     def back_off(self, key: WorkloadKey) -> Filed:
         """Look at this workload again later, and later each time in a row that something goes wrong with it."""

@@ -278,7 +278,9 @@ class Core:
             return False
         key, turn = popped
         self.context.states.begin_look(key)
+        began = self.context.clock.now()
         act = self._think(key, turn=turn)
+        self.context.counters.looked(self.context.clock.now() - began)
         if isinstance(act, Filed):
             self._file(key, act)
         else:

@@ -270,14 +270,3 @@ class WorkQueue:
             for entry in wanting.values():
                 entry.place = _NONE
                 self._activate(entry, urgent=False)
-
-    def counts(self) -> dict[str, int]:
-        """How many workloads are where."""
-        with self._changed:
-            backoff = sum(entry.until is not None for entry in self._waiting.values())
-            return {
-                "active": len(self._urgent) + len(self._wanting),
-                "inflight": len(self._flying),
-                "backoff": backoff,
-                "waiting": len(self._waiting) - backoff,
-            }

@@ -51,6 +51,14 @@ class RefusedRequest:
     until: float
 
 
+@dataclasses.dataclass(frozen=True, slots=True)
+class ToldReason:
+    """The reason that its pods show; `parked`: nothing but a change by a user or an administrator helps."""
+
+    reason: str
+    parked: bool = False
+
+
 @dataclasses.dataclass(slots=True)
 class Search:
     """For the job of a submit that was not answered and has no id of ours."""
@@ -96,6 +104,8 @@ class CurrentState:
     #: The workload is being looked at, or its action is under way.
     in_flight: bool = False
 
+    #: Why its pods wait, as they were told last; None once they have nodes.
+    told: ToldReason | None = None
     #: As translated last, and by which rules.
     desired: DesiredJob | Untranslatable | None = None
     rules: Rules | None = None
@@ -328,9 +338,13 @@ class WorkloadStore:
 
     def waiting(self) -> tuple[WorkloadKey, ...]:
         """The workloads with pods that wait, as far as they have been translated."""
-        with self.lock:
-            states = tuple(self._states.items())
+        states = self.all()
         return tuple(key for key, one in states if (current := one.current) is not None and current.desired is not None)
+
+    def all(self) -> tuple[tuple[WorkloadKey, WorkloadState], ...]:
+        """Every record, at one moment."""
+        with self.lock:
+            return tuple(self._states.items())
 
     def arrived(self, key: WorkloadKey, pod_uid: str) -> None:
         """The watch has reported the binding of this pod."""
@@ -354,7 +368,7 @@ class WorkloadStore:
         """No pod of this workload waits any more: what it wanted is of no use now."""
         current = self.get(key)
         if current is not None:
-            current.desired = current.rules = current.plan = None
+            current.told = current.desired = current.rules = current.plan = None
 
     def drop(self, key: WorkloadKey) -> None:
         """The workload is over; parts that have an end of their own stay until then."""

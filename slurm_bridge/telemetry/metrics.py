@@ -78,8 +78,10 @@ class Metrics(Instruments):
             "Unexpected errors in loops over workloads and objects: defects that the log shows; the others go on.",
             "loop",
         )
-        self.scheduling_attempt_duration = self._histogram(
-            "scheduling_attempt_duration_seconds", "Duration of one scheduling attempt.", _ATTEMPTS, "result"
+        self.scheduling_attempt_duration = self._durations(
+            "scheduling_attempt_duration_seconds",
+            "Duration of one look at a workload, until it is decided what to do; hooks are a part of it.",
+            _ATTEMPTS,
         )
         self.pod_scheduling_sli_duration = self._histogram(
             "pod_scheduling_sli_duration_seconds", "From a pod's creation to its binding.", _WAITS
@@ -89,10 +91,25 @@ class Metrics(Instruments):
             "From the time the mirror saw the allocation to the binding.",
             _CALLS,
         )
+        self.stage_duration = self._durations(
+            "stage_duration_seconds",
+            "A pod's way to its node, in three parts: `submit` (from its creation to the submission of its job), "
+            "`queue` (in Slurm's queue), `bind` (from the allocation to the binding).",
+            _WAITS,
+            "stage",
+        )
         self.pending_workloads = self._gauge(
             "pending_workloads",
-            "Workloads without a node: active, backoff, waiting (for Slurm), inflight, parked (for the user).",
+            "Workloads with a pod without a node: active (to be looked at, or to be submitted), inflight, backoff (for "
+            "a time), waiting (for Slurm or another event), parked (until a user or an administrator acts).",
             "status",
+        )
+        self.waiting_workloads = self._gauge(
+            "waiting_workloads",
+            "The same by namespace and the reason on their pods, for the 20 largest namespaces and the 20 most "
+            'frequent reasons; `namespace=""`, `reason=""`: all others.',
+            "namespace",
+            "reason",
         )
         self.namespace_waiting_workloads = self._gauge(
             "namespace_waiting_workloads",
@@ -104,12 +121,19 @@ class Metrics(Instruments):
             'Jobs that have not started, for the 20 largest namespaces; `namespace=""`: all others.',
             "namespace",
         )
-        self.admitted_workloads = self._counter("admitted_workloads_total", "Workloads whose pods were all bound.")
+        self.unstarted_jobs = self._gauge(
+            "unstarted_jobs",
+            'Jobs that have not started, by Slurm\'s reason, for the 20 most frequent; `reason=""`: all others.',
+            "reason",
+        )
+        self.admitted_workloads = self._counter(
+            "admitted_workloads_total", "Times that all pods of a workload that waited were bound."
+        )
         self.admission_wait_time = self._histogram(
             "admission_wait_time_seconds", "From the submission of a placeholder to the binding.", _WAITS
         )
         self.evicted_workloads = self._counter(
-            "evicted_workloads_total", "Workloads ended because their placeholder ended, by Slurm's reason.", "reason"
+            "evicted_workloads_total", "Pods ended because their placeholder ended, by Slurm's reason.", "reason"
         )
 
         self.pod_resizes = self._counter(

@@ -44,7 +44,10 @@ MATRIX: Mapping[tuple[str, ...], Json] = {
     ("kube-scheduler", "preemption", "device-claims", "yunikorn"): {"config": {"hooks": FAMILIES}},
     ("nodes",): {"config": {"nodes": {"enabled": True}}},
     ("admission",): {"admissionPolicies": {"enabled": True}},
-    ("servicemonitor",): {"serviceMonitor": {"enabled": True}},
+    ("servicemonitor", "monitoring"): {
+        "serviceMonitor": {"enabled": True},
+        "monitoring": {"rules": True, "dashboard": True},
+    },
     ("webhook",): {"webhook": {"enabled": True}, "config": MANAGED},
     ("submission",): {"config": {"web": {"submission": {"enabled": True}}}},
     ("agents",): {"agents": AGENTS},

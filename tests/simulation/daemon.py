@@ -11,6 +11,7 @@ from slurm_bridge import errors, ports
 from slurm_bridge.daemon import assembly, configuration, reload
 from slurm_bridge.hooks import base, calls, chain
 from slurm_bridge.hooks.services import ChainServices
+from slurm_bridge.model.placeholder import Placeholder
 from slurm_bridge.model.pod import Pod
 from slurm_bridge.model.verdict import Wait
 from slurm_bridge.model.workload import Workload
@@ -111,13 +112,16 @@ def _dice(*words: str) -> int:
 class Uncounted:
     """Counts nothing."""
 
+    def looked(self, seconds: float) -> None:
+        pass
+
     def attempt(self, result: str) -> None:
         pass
 
     def surprise(self, where: str) -> None:
         pass
 
-    def bound(self, pod: Pod, waited: float | None) -> None:
+    def bound(self, pod: Pod, by: Placeholder) -> None:
         pass
 
     def ended(self, reason: str) -> None:

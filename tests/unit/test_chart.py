@@ -12,8 +12,8 @@ from hack import chart_templates, chart_values
 DEPLOY = chart_templates.DEPLOY
 CHART = chart_templates.CHART
 
-#: Kustomizations are for kustomize, the configuration is a value, and the last one depends on the whole configuration.
-NO_TEMPLATES = {"config.yaml", "admission/policies.yaml"}
+#: Kustomizations are for kustomize, the configuration is a value, policies depend on it, and rules are no object.
+NO_TEMPLATES = {"config.yaml", "admission/policies.yaml", "monitoring/prometheus-rules.yaml"}
 
 
 def test_every_manifest_has_a_template() -> None:

@@ -291,7 +291,7 @@ def _bind(ctx: SchedulerContext, key: WorkloadKey, spot: Spot, read: Placeholder
         ctx.keeper.forget(pod.uid)
         raise
     ctx.states.of(key).sent[pod.uid] = ctx.clock.now()
-    ctx.counters.bound(pod, ctx.clock.now() - read.since)
+    ctx.counters.bound(pod, read)
     return True
 
 

@@ -281,9 +281,9 @@ def tell_parked(ctx: SchedulerContext, desired: DesiredJob) -> Filed:
         ctx.ended(uid)
     if suspended:
         text = f"{suspended} is suspended; a job is submitted when it is resumed"
-        ctx.say(desired.workload, "Suspended", text)
+        ctx.say(desired.workload, "Suspended", text, parked=True)
     else:
-        ctx.say(desired.workload, "Parked", parked_text(desired_job.why_parked(desired)))
+        ctx.say(desired.workload, "Parked", parked_text(desired_job.why_parked(desired)), parked=True)
     return WOKEN
 
 

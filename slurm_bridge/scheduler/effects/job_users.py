@@ -31,7 +31,7 @@ def refuse(ctx: SchedulerContext, desired: DesiredJob, placeholder: Placeholder)
         return AT_ONCE
     placeholder = read
     text = f"Slurm job {placeholder.job_id} {_wrong(placeholder.view)}; the job is withdrawn"
-    ctx.say(desired.workload, "UserNotAllowed", text)
+    ctx.say(desired.workload, "UserNotAllowed", text, parked=True)
     ctx.status.group(desired.workload, "UserNotAllowed", text, warning=True)
     ctx.counters.attempt("rejected")
     filed = cancel.replace(ctx, placeholder, "its user is not allowed")

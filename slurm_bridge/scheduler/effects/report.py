@@ -6,21 +6,21 @@ from slurm_bridge.model.verdict import Reject, Wait
 from slurm_bridge.model.workload import Workload
 from slurm_bridge.scheduler.context import SchedulerContext
 from slurm_bridge.scheduler.queue import Filed
-from slurm_bridge.scheduler.workload_pods import PickedPods, PodState, WorkloadPods
+from slurm_bridge.scheduler.workload_pods import PodState, WorkloadPods
 
 
 def of_crew(ctx: SchedulerContext, members: WorkloadPods, obstacle: Wait | Reject) -> Filed:
     """For members whose workload is not known yet."""
-    waiting, lead = PickedPods(members, PodState.WANTING), members.first(PodState.WANTING)
-    ctx.status.waiting_together(members.root, waiting, obstacle.reason, obstacle.message, key=obstacle.message)
-    if isinstance(obstacle, Reject) and lead is not None:
+    lead, rejected = members.first(PodState.WANTING), isinstance(obstacle, Reject)
+    ctx.say_to_members(members, obstacle.reason, obstacle.message, key=obstacle.message, parked=rejected)
+    if rejected and lead is not None:
         ctx.status.event(lead, obstacle.reason, obstacle.message, warning=True)
     return _count(ctx, str(members.root), obstacle)
 
 
 def of_workload(ctx: SchedulerContext, workload: Workload, obstacle: Wait | Reject) -> Filed:
     """Say why, and wait for whatever can change it."""
-    ctx.say(workload, obstacle.reason, obstacle.message)
+    ctx.say(workload, obstacle.reason, obstacle.message, parked=isinstance(obstacle, Reject))
     if isinstance(obstacle, Reject) or obstacle.warning:
         ctx.status.group(workload, obstacle.reason, obstacle.message, warning=True)
     return _count(ctx, str(workload.root), obstacle)

@@ -134,7 +134,7 @@ def _refusal(ctx: SchedulerContext, desired: DesiredJob, outcome: Refused) -> Fi
     ctx.counters.attempt("unavailable" if busy else "rejected")
     text = f"Slurm refuses the job: {outcome.message} (error {outcome.code})"
     reason = "SlurmUnavailable" if busy else "SlurmJobRejected"
-    ctx.say(desired.workload, reason, text)
+    ctx.say(desired.workload, reason, text, parked=not again)
     ctx.status.group(desired.workload, reason, text, warning=True)
     return ctx.back_off(desired.workload.root.key) if again else Filed(after=REFUSED_AGAIN)
 

@@ -11,6 +11,7 @@ from slurm_bridge.hooks.base import NodeSet, Scores, Subsets, Tiers
 from slurm_bridge.hooks.services import ChainServices
 from slurm_bridge.model import kinds, names
 from slurm_bridge.model.verdict import Wait
+from slurm_bridge.scheduler import pending_workloads
 from slurm_bridge.sim import faults
 from slurm_bridge.sim.slurm import state
 from tests.component.scheduler.whole_core import Bridge
@@ -63,7 +64,7 @@ def test_a_pause_ends_when_slurm_answers_again(bridge: Bridge) -> None:
     bridge.slurm_calls.plan(faults.Answer(502), method="POST", target="/job/submit", times=6)
     bridge.pod("a")
     bridge.run(40)
-    assert bridge.core.queue.counts()["backoff"] == 1
+    assert pending_workloads.count(bridge.core.context.states).by_status["backoff"] == 1
     bridge.world.weather.hide(Side.SLURM)
     bridge.run(6)
     bridge.world.weather.show(Side.SLURM)
@@ -197,7 +198,7 @@ def test_what_kubelets_report_of_running_pods_wakes_nobody(bridge: Bridge) -> No
     bridge.run(3)
     bridge.status("a", containerStatuses=[{"name": "main", "ready": True, "restartCount": 7, "state": {"running": {}}}])
     bridge.hear()
-    assert bridge.core.queue.counts()["active"] == 0
+    assert pending_workloads.count(bridge.core.context.states).by_status["active"] == 0
 
 
 def test_a_forbidden_write_is_told_and_not_repeated_all_the_time(bridge: Bridge) -> None:

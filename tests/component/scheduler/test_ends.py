@@ -62,7 +62,7 @@ def test_a_cancel_without_an_answer_is_tried_until_it_is_certain(bridge: Bridge,
     bridge.delete("a", grace=0)
     bridge.run(30)
     assert bridge.of(job).over
-    assert bridge.core.queue.counts() == dict.fromkeys(("active", "inflight", "backoff", "waiting"), 0)
+    assert all(state.queued is None for _, state in bridge.core.context.states.all())
 
 
 def test_nothing_is_left_of_a_workload_that_is_over(bridge: Bridge) -> None:
@@ -72,7 +72,7 @@ def test_nothing_is_left_of_a_workload_that_is_over(bridge: Bridge) -> None:
         bridge.delete(f"p{number}", grace=0)
     bridge.run(10)
     assert bridge.core.context.table.all() == ()
-    assert not any(bridge.core.queue.counts().values())
+    assert all(state.queued is None for _, state in bridge.core.context.states.all())
 
 
 def test_the_end_of_a_job_is_told_before_its_pod_goes(bridge: Bridge) -> None:
@@ -236,7 +236,7 @@ def test_a_job_that_may_exist_is_found_when_its_pod_goes(bridge: Bridge, fault: 
     bridge.delete("a", grace=0)
     bridge.run(100, step=2)
     assert all(job.over for job in bridge.jobs(uid))
-    assert not any(bridge.core.queue.counts().values())
+    assert all(state.queued is None for _, state in bridge.core.context.states.all())
 
 
 def stray(bridge: Bridge, kind: str) -> state.SlurmJob:

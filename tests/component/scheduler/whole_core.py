@@ -54,14 +54,17 @@ class Told:
         self.resizes = 0
         self.surprises: list[str] = []
 
+    def looked(self, seconds: float) -> None:
+        assert seconds >= 0
+
     def attempt(self, result: str) -> None:
         self.attempts.append(result)
 
     def surprise(self, where: str) -> None:
         self.surprises.append(where)
 
-    def bound(self, pod: Pod, waited: float | None) -> None:
-        assert waited is None or waited >= 0
+    def bound(self, pod: Pod, by: Placeholder) -> None:
+        assert by.owner.namespace == pod.metadata.namespace
         self.bindings.append(pod.metadata.name)
 
     def ended(self, reason: str) -> None:
