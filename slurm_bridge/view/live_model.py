@@ -180,8 +180,9 @@ class LiveModel:
 
     def _step_workloads(self, delta: ViewDelta, devices: Collection[str]) -> None:
         records, beyond = self.records(self._snapshot, devices), len(self._beyond)
-        for _ in range(len(self._changed)):
-            key, _none = self._changed.popitem()
+        # All that have changed until now; what changes meanwhile is of the next step.
+        for key in tuple(self._changed):
+            self._changed.pop(key, None)
             known = self._workloads.get(key)
             if known is None and len(self._workloads) >= self._most:
                 self._count_beyond(key)
@@ -205,6 +206,7 @@ class LiveModel:
             self._workloads[key] = written = _Written(row, _encode(row), row.namespace)
             delta.workloads.append(written)
             if known is None:
+                self._beyond.discard(key)
                 self._number += 1
                 self._namespaces[row.namespace] += 1
         elif row is None and known is not None:

@@ -25,8 +25,8 @@ _DOWN = frozenset({"DOWN", "FAIL", "NOT_RESPONDING", "POWERED_DOWN"})
 class NativeShare:
     """What other jobs of Slurm have of a node: cpus, MiB, devices, by the reading of Slurm that this belongs to.
 
-    Slurm is read twice a minute. What it says is compared with the pods of that moment, and then stands until the next
-    reading: a pod that ends in between leaves no other job behind.
+    Slurm is read twice a minute. What it says is compared with the pods: the least that is left since the reading
+    counts. A job of ours whose pods are bound later was no other job, and a pod that ends leaves none behind.
     """
 
     reading: SlurmNode
@@ -36,11 +36,12 @@ class NativeShare:
 def native(facts: NodeFacts, known: NativeShare | None, devices: Collection[str]) -> NativeShare | None:
     """The share of other jobs; None where Slurm has no such node."""
     slurm = facts.slurm
-    if slurm is None or (known is not None and known.reading is slurm):
-        return known if slurm is not None else None
-    cpus, memory, held = _amounts(facts.placed, devices)
+    if slurm is None:
+        return None
     used = slurm.used_cpus, slurm.used_memory_mib, _count(slurm.used_gres)
-    beyond = tuple(max(0, one - other) for one, other in zip(used, (cpus, memory, held), strict=True))
+    beyond = tuple(max(0, one - ours) for one, ours in zip(used, _amounts(facts.placed, devices), strict=True))
+    if known is not None and known.reading is slurm:
+        beyond = tuple(map(min, beyond, known.amounts))
     return NativeShare(slurm, (beyond[0], beyond[1], beyond[2]))
 
 

@@ -27,6 +27,9 @@ MOST_ADDED = 64
 #: Longer names are cut off; Kubernetes allows none that is longer, but owner records and groups by name are texts.
 _MOST_NAME = 253
 
+#: The reason of a job that Slurm has not given one yet.
+PENDING = "SlurmJobPending"
+
 #: The reason and the message that the pods of a workload were told last; None: nothing since the view began.
 Told = Callable[[WorkloadKey], tuple[str, str] | None]
 
@@ -53,7 +56,7 @@ def row(records: Records, key: WorkloadKey, number: int) -> WorkloadRow | None:
     reason, message = reason_of(records, key, members, job, stage)
     if stage == rows.QUEUED:
         # The sentence names the job, its reason and its start, which are in the row already.
-        message = words.REASONS.get(reason, "")
+        message = words.REASONS.get(reason, "Slurm has not said why yet" if reason == PENDING else "")
     nodes = nodes_of(records, members, job)
     view, root = job.view if job is not None else None, members.root
     cpus, memory, devices = amounts(members, records.devices)
@@ -104,7 +107,7 @@ def reason_of(
     """The dominant reason: Slurm's while a job is pending, else what the pods were told."""
     if stage == rows.QUEUED and job is not None:
         said = job.view.reason if job.view is not None and words.refused(job) else ""
-        return said or "SlurmJobPending", words.waiting(job)
+        return said or PENDING, words.waiting(job)
     if stage == rows.STARTING:
         return "", "Slurm has allocated nodes; the pods are being bound"
     if stage == rows.FAILED and job is not None and not job.alive:

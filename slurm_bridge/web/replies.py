@@ -14,7 +14,8 @@ JSON = "application/json"
 class Reply:
     """A complete answer; or, with `stream`, the beginning of one that is sent piece by piece.
 
-    An empty piece sends nothing: it lets the server look whether it has to stop. The connection ends with the stream.
+    An empty piece sends nothing: it lets the server look whether it has to stop, or the client has left. The connection
+    ends with the stream.
     """
 
     body: bytes = b""

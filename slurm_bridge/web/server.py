@@ -28,6 +28,8 @@ from slurm_bridge.web.routes import Request, Routes, RouteTable
 #: A body of so many bytes is small, and never waits for others.
 SMALL: Final = 64 << 10
 
+#: How long a stream that has nothing to send looks for the end of its client.
+_GLANCE: Final = 0.001
 #: The longest time until an idle server notices a stop.
 _LOOK: Final = 0.2
 _FULL: Final = b"HTTP/1.1 503 Service Unavailable\r\nRetry-After: 1\r\nContent-Length: 0\r\nConnection: close\r\n\r\n"
@@ -253,7 +255,10 @@ class _Conversation(socketserver.BaseRequestHandler):
         for piece in stream:
             if self.server.closing.is_set():
                 return
-            if piece:
+            if not piece:
+                # Raises if the client has left: nothing else would tell before the next piece that is sent.
+                line.begins(within=_GLANCE)
+            else:
                 written = b"%x\r\n%b\r\n" % (len(piece), piece) if chunked else piece
                 line.send(written, until=time.monotonic() + self.server.bounds.seconds)
         if chunked:

@@ -20,6 +20,7 @@ const state = {
   filter: { stage: "active", reason: "", text: "" },
   sort: { column: "created", down: true },
   namespace: "",
+  nodes: "",
   open: null,
 };
 
@@ -37,6 +38,40 @@ function h(tag, given = {}, ...children) {
 
 function fill(parent, ...children) {
   parent.replaceChildren(...children.flat(Infinity).filter(Boolean));
+}
+
+// The same content as a new drawing: what is the same element stays it, with its focus, its scroll and a click under way.
+// What a button does is in its data (`act`), because a button may become another one.
+function renew(parent, ...children) {
+  const made = parent.cloneNode(false);
+  fill(made, ...children);
+  morph(parent, made);
+}
+
+function morph(old, made) {
+  if (old.nodeName !== made.nodeName) {
+    old.replaceWith(made);
+  } else if (old.nodeType === Node.TEXT_NODE) {
+    if (old.data !== made.data) old.data = made.data;
+  } else {
+    for (const { name, value } of [...made.attributes]) {
+      if (name !== "style" && old.getAttribute(name) !== value) old.setAttribute(name, value);
+    }
+    for (const { name } of [...old.attributes]) {
+      if (!["style", "open"].includes(name) && !made.hasAttribute(name)) old.removeAttribute(name);
+    }
+    if (old.style.cssText !== made.style.cssText) old.style.cssText = made.style.cssText;
+    const parts = [...made.childNodes];
+    while (old.childNodes.length > parts.length) old.lastChild.remove();
+    parts.forEach((part, place) => (place < old.childNodes.length ? morph(old.childNodes[place], part) : old.append(part)));
+  }
+}
+
+// A button whose click is `ACTS[act]`, with these values.
+function button(kind, act, values, ...children) {
+  const { pressed, ...more } = values;
+  const data = Object.fromEntries(Object.entries(more).map(([name, value]) => [`data-${name}`, value]));
+  return h("button", { type: "button", class: kind, "data-act": act, "aria-pressed": pressed, ...data }, ...children);
 }
 
 function meter(amounts, label) {
@@ -118,19 +153,15 @@ class Virtual {
     const item = this.items[place];
     const key = this.key(item);
     let one = this.elements.get(key);
-    if (!one || one.item !== item) {
-      const element = this.make(item, place);
-      element.addEventListener("click", () => this.choose(item));
-      element.addEventListener("focus", () => { this.active = key; });
-      if (one) {
-        const focused = one.element === document.activeElement;
-        one.element.replaceWith(element);
-        if (focused) element.focus({ preventScroll: true });
-      } else {
-        this.space.append(element);
-      }
-      one = { item, element };
-      this.elements.set(key, one);
+    if (!one) {
+      const made = { item, element: this.make(item) };
+      made.element.addEventListener("click", () => this.choose(made.item));
+      made.element.addEventListener("focus", () => { this.active = key; });
+      this.space.append(made.element);
+      this.elements.set(key, (one = made));
+    } else if (one.item !== item) {
+      one.item = item;
+      morph(one.element, this.make(item));
     }
     const style = one.element.style;
     style.top = `${Math.floor(place / across) * this.height}px`;
@@ -257,18 +288,11 @@ function setText(element, text) {
 }
 
 function drawChips(chips, why) {
-  const known = document.activeElement?.dataset?.reason;
-  fill(chips, why.slice(0, 7).map(([reason, number]) => chip(reason, number)),
-    state.filter.reason && !why.some(([reason]) => reason === state.filter.reason) ? chip(state.filter.reason, 0) : null);
-  if (known !== undefined) [...chips.children].find((one) => one.dataset.reason === known)?.focus();
-}
-
-function chip(reason, number) {
-  const pressed = state.filter.reason === reason;
-  return h("button", {
-    type: "button", class: "chip", "aria-pressed": pressed, "data-reason": reason,
-    onclick: () => { state.filter.reason = pressed ? "" : reason; draw(); },
-  }, reason, h("b", {}, String(number)));
+  const { reason } = state.filter;
+  const shown = why.slice(0, 7);
+  const place = shown.findIndex(([one]) => one === reason);
+  if (reason) shown.unshift(place < 0 ? [reason, 0] : shown.splice(place, 1)[0]);
+  renew(chips, shown.map(([one, number]) => button("chip", "reason", { reason: one, pressed: one === reason }, one, h("b", {}, String(number)))));
 }
 
 function workloadRow(row) {
@@ -305,10 +329,9 @@ function viewNodes() {
   const chips = h("div", { class: "chips", role: "group", "aria-label": "States" });
   const count = h("span", { class: "count", role: "status" });
   const scroll = h("div", { class: "map" });
-  let only = "";
   fill(main, h("div", { class: "controls" }, legend(), chips, count), scroll);
   const tiles = new Virtual(scroll, {
-    height: 110, tiles: true, across: (width) => Math.max(1, Math.floor(width / 236)), key: (node) => node.name,
+    height: 116, tiles: true, across: (width) => Math.max(1, Math.floor(width / 236)), key: (node) => node.name,
     make: nodeTile, open: (node) => openNode(node.name), isOpen: (node) => state.open?.node === node.name,
   });
   let tried = "";
@@ -320,15 +343,12 @@ function viewNodes() {
     const all = [...store.nodes.values()].sort((a, b) => (a.name < b.name ? -1 : 1));
     const states = new Map();
     for (const node of all) states.set(node.state, (states.get(node.state) ?? 0) + 1);
-    const text = JSON.stringify([[...states], only]);
+    const text = JSON.stringify([[...states], state.nodes]);
     if (text !== tried) {
-      fill(chips, [...states].map(([word, number]) => h("button", {
-        type: "button", class: "chip", "aria-pressed": only === word,
-        onclick: () => { only = only === word ? "" : word; draw(); },
-      }, word, h("b", {}, String(number)))));
+      renew(chips, [...states].map(([word, number]) => button("chip", "state", { state: word, pressed: state.nodes === word }, word, h("b", {}, String(number)))));
     }
     tried = text;
-    tiles.set(only ? all.filter((node) => node.state === only) : all);
+    tiles.set(state.nodes ? all.filter((node) => node.state === state.nodes) : all);
     setText(count, `${all.length} nodes`);
   };
   closeView = () => tiles.close();
@@ -356,9 +376,7 @@ function viewQueues() {
     const text = JSON.stringify([rows, store.queues]);
     if (text === tried) return;
     tried = text;
-    const top = box.scrollTop;
-    fill(box, store.queues.map(queueTree), namespaceTable(rows));
-    box.scrollTop = top;
+    renew(box, store.queues.map(queueTree), namespaceTable(rows));
   };
   closeView = () => {};
   return () => box.querySelector("button")?.focus();
@@ -375,7 +393,7 @@ function queueTree(tree) {
   });
   const heads = ["Queue", "Used of the limit", "Used", "Guaranteed", "Most"].map((text) => h("th", { scope: "col" }, text));
   const numbers = ["Running", "Waiting"].map((text) => h("th", { scope: "col", class: "num" }, text));
-  return h("section", { class: "card" },
+  return h("section", { class: "card", tabindex: "0", "aria-label": `Queues of partition ${tree.partition}` },
     h("h2", {}, "Queues", h("small", {}, `partition ${tree.partition}${tree.mode ? `, mode ${tree.mode}` : ""}`)),
     h("table", {}, h("thead", {}, h("tr", {}, heads, numbers)), h("tbody", {}, rows)));
 }
@@ -406,7 +424,7 @@ function resource(name) {
 
 function list(amounts) {
   const parts = Object.entries(amounts).filter(([name]) => name !== "pods").map(([name, number]) => {
-    if (name === "vcore") return `${number / 1000} CPUs`;
+    if (name === "vcore") return many(number / 1000, "CPU");
     if (name === "memory") return mebibytes(Math.round(number / (1 << 20)));
     return `${number} ${resource(name)}`;
   });
@@ -421,12 +439,12 @@ function namespaceTable(rows) {
     part.style.width = `${window ? Math.min(100, (100 * one.queued) / window) : 0}%`;
     bar.append(part);
     return h("tr", {},
-      h("th", { scope: "row" }, h("button", { type: "button", class: "link", onclick: () => seek(`${one.name}/`) }, one.name)),
+      h("th", { scope: "row" }, button("link", "seek", { text: `${one.name}/` }, one.name)),
       h("td", { class: "num" }, String(one.running)), h("td", { class: "num" }, String(one.cpus)), h("td", { class: "num" }, String(one.gpus)),
       h("td", { class: "num" }, String(one.queued)), h("td", { class: "share" }, bar), h("td", { class: "num" }, String(one.held)));
   });
   const heads = [["Namespace", ""], ["Running", "num"], ["CPUs", "num"], ["GPUs", "num"], ["Queued", "num"], ["Share of the window", ""], ["Held", "num"]];
-  return h("section", { class: "card" },
+  return h("section", { class: "card", tabindex: "0", "aria-label": "Namespaces" },
     h("h2", {}, "Namespaces", h("small", {}, window ? `at most ${window} jobs wait in Slurm at a time` : "")),
     h("table", {}, h("thead", {}, h("tr", {}, heads.map(([text, kind]) => h("th", { scope: "col", class: kind }, text)))), h("tbody", {}, made)));
 }
@@ -523,7 +541,7 @@ function drawCapacity(all) {
   const text = JSON.stringify(all);
   if (tiles.text === text) return;
   tiles.text = text;
-  fill(tiles.capacity, KINDS.filter(([kind]) => all[kind][0]).map(([kind, word]) => {
+  renew(tiles.capacity, KINDS.filter(([kind]) => all[kind][0]).map(([kind, word]) => {
     const used = all[kind][1] + all[kind][2] + all[kind][3];
     return h("div", { class: "line" }, { CPU: "CPUs", Mem: "Memory", GPU: "GPUs" }[word],
       meter(all[kind], holders(kind, all[kind])), h("em", {}, `${amount(kind, used)} of ${amount(kind, all[kind][0])}`));
@@ -553,7 +571,7 @@ function closeDetail() {
 }
 
 function detailHead(title, sub, word) {
-  return [h("header", {}, h("h2", { tabindex: "-1" }, title), h("button", { type: "button", class: "quiet", onclick: closeDetail, "aria-label": "Close the details" }, "Close")),
+  return [h("header", {}, h("h2", { tabindex: "-1" }, title), button("quiet", "close", {}, "Close")),
     h("p", { class: "sub" }, word ? [pill(word), " "] : [], sub)];
 }
 
@@ -577,35 +595,39 @@ async function showWorkload(focus = false) {
 function drawWorkload(open) {
   const { found, row } = open;
   if (found.problem) {
-    fill(detail, detailHead(row.name, `${row.kind} in ${row.namespace}`, ""), h("p", { class: "muted" }, "This workload has gone."));
+    renew(detail, detailHead(row.name, `${row.kind} in ${row.namespace}`, ""), h("p", { class: "muted" }, "This workload has gone."));
     return;
   }
-  const focused = document.activeElement?.dataset?.keep;
   const facts = [
     ["Slurm job", found.row.job || "none"], ["Partition", found.row.partition], ["Account", found.row.account],
-    ["Requests", `${found.row.cpus} CPUs, ${mebibytes(found.row.memory)}${found.row.gpus ? `, ${found.row.gpus} GPUs` : ""}`],
+    ["Requests", [many(found.row.cpus, "CPU"), mebibytes(found.row.memory), ...(found.row.gpus ? [many(found.row.gpus, "GPU")] : [])].join(", ")],
     ["Priority", found.row.priority || ""],
   ].filter(([, value]) => value !== "");
-  fill(detail,
+  renew(detail,
     detailHead(found.name, `${found.kind} in ${found.namespace}`, found.stage),
     found.message || found.step ? whyBox(found, found.stage) : null,
-    store.about.explains ? h("p", { class: "ask" }, h("button", { type: "button", class: "quiet", "data-keep": "explain", onclick: explain }, "Explain every step")) : null,
+    store.about.explains ? h("p", { class: "ask" }, button("quiet", "explain", {}, "Explain every step")) : null,
     h("div", { class: "explained", "aria-live": "polite" }, open.explained ?? []),
     h("h3", {}, "Timeline"), timeline(found.timeline),
     h("h3", {}, "Request"), h("dl", { class: "facts" }, facts.map(([term, value]) => [h("dt", {}, term), h("dd", {}, String(value))])),
     h("h3", {}, found.members.length === 1 ? "Pod" : `${found.row.pods} pods`), members(found),
     found.jobs.length > 1 ? [h("h3", {}, "Jobs"), h("ul", { class: "list" }, found.jobs.map((job) => h("li", {}, h("span", { class: "grow" }, job.text), h("span", { class: "muted" }, `attempt ${job.attempt}`))))] : null);
-  if (focused) detail.querySelector(`[data-keep="${focused}"]`)?.focus();
 }
 
 function whyBox(found, stage) {
   return h("div", { class: `why-box ${stage}` },
-    found.reason ? h("p", { class: "reason" }, h("button", { type: "button", class: "link", "data-keep": "reason", onclick: () => {
-      state.filter = { stage: "active", reason: found.reason, text: "" };
-      turn("workloads");
-    } }, found.reason)) : null,
+    found.reason ? h("p", { class: "reason" }, button("link", "alike", { reason: found.reason }, found.reason)) : null,
     found.message ? h("p", {}, found.message) : null,
-    found.step ? h("p", { class: "step" }, h("b", {}, "Next step: "), found.step) : null);
+    found.step ? h("p", { class: "step" }, h("b", {}, "Next step: "), coded(found.step)) : null);
+}
+
+// `commands` in a text as such.
+function coded(text) {
+  return text.split("`").map((part, place) => (place % 2 ? h("code", {}, part) : part));
+}
+
+function many(number, word) {
+  return `${number} ${word}${number === 1 ? "" : "s"}`;
 }
 
 function timeline(lines) {
@@ -621,7 +643,7 @@ function members(found) {
   const more = found.unlisted ? h("li", { class: "muted" }, `and ${found.unlisted} more`) : null;
   return h("ul", { class: "list" }, found.members.map((pod) => h("li", {},
     h("span", { class: "grow" }, pod.name), h("span", { class: "muted" }, pod.state),
-    pod.node ? h("button", { type: "button", class: "link", "data-node": pod.node, onclick: () => openNode(pod.node) }, pod.node) : null)), more);
+    pod.node ? button("link", "node", { node: pod.node }, pod.node) : null)), more);
 }
 
 async function explain() {
@@ -641,7 +663,7 @@ function explanation(found) {
   const hooks = found.hooks.filter((line) => line.reason || line.nodes_in !== line.nodes_out);
   return [
     h("h3", {}, `Now it ${verdict}`),
-    found.message ? h("div", { class: "why-box" }, h("p", { class: "reason" }, found.reason), h("p", {}, found.message), found.step ? h("p", { class: "step" }, h("b", {}, "Next step: "), found.step) : null) : null,
+    found.message ? h("div", { class: "why-box" }, h("p", { class: "reason" }, found.reason), h("p", {}, found.message), found.step ? h("p", { class: "step" }, h("b", {}, "Next step: "), coded(found.step)) : null) : null,
     h("ul", { class: "list" },
       h("li", {}, h("span", { class: "grow" }, "eligible nodes"), h("b", {}, String(found.eligible))),
       excluded.map(([reason, number]) => h("li", {}, h("span", { class: "grow muted" }, reason), h("b", {}, String(number)))),
@@ -662,24 +684,21 @@ async function showNode(focus = false) {
   if (state.open !== open) return;
   const node = store.nodes.get(open.node);
   if (found.problem || !node) {
-    fill(detail, detailHead(open.node, "Node", ""), h("p", { class: "muted" }, "You may not list nodes, or this one has gone."));
+    renew(detail, detailHead(open.node, "Node", ""), h("p", { class: "muted" }, "You may not list nodes, or this one has gone."));
     return;
   }
   open.shown = node;
   const pods = found.pods.map((pod) => h("li", {},
-    pod.workload ? h("button", { type: "button", class: "link grow", onclick: () => {
-      const row = store.find(pod.workload[0], pod.namespace, pod.workload[1], pod.workload[2]);
-      if (row) openWorkload(row);
-    } }, `${pod.namespace}/${pod.name}`) : h("span", { class: "grow" }, `${pod.namespace}/${pod.name}`),
-    h("span", { class: "muted" }, `${pod.cpus} CPUs${pod.gpus ? `, ${pod.gpus} GPUs` : ""}${pod.job ? `, job ${pod.job}` : ""}`)));
-  fill(detail,
+    pod.workload ? button("link grow", "workload", { workload: JSON.stringify([pod.workload[0], pod.namespace, pod.workload[1], pod.workload[2]]) }, `${pod.namespace}/${pod.name}`) : h("span", { class: "grow" }, `${pod.namespace}/${pod.name}`),
+    h("span", { class: "muted" }, [many(pod.cpus, "CPU"), ...(pod.gpus ? [many(pod.gpus, "GPU")] : []), ...(pod.job ? [`job ${pod.job}`] : [])].join(", "))));
+  renew(detail,
     detailHead(node.name, `Node${node.slurm_name ? `, in Slurm ${node.slurm_name}` : ""}`, node.state),
     node.why ? h("div", { class: "why-box" }, h("p", {}, node.why)) : null,
     h("h3", {}, "Held"),
     h("div", { class: "amounts" }, KINDS.filter(([kind]) => node[kind][0]).map(([kind, text]) =>
       h("div", { class: "line" }, h("span", {}, text), meter(node[kind], holders(kind, node[kind])), h("em", {}, holders(kind, node[kind]))))),
     h("h3", {}, "Partitions"), h("p", {}, node.partitions.join(", ") || "none"),
-    h("h3", {}, node.pods === 1 ? "1 pod" : `${node.pods} pods`),
+    h("h3", {}, many(node.pods, "pod")),
     h("ul", { class: "list" }, pods, found.unseen ? h("li", { class: "muted" }, `and ${found.unseen} that are not shown`) : null));
   if (focus) detail.querySelector("h2").focus();
 }
@@ -818,6 +837,24 @@ function identify(problem) {
     done();
   }, { once: true }));
 }
+
+// -- what buttons do --------------------------------------------------------------------------------------------------
+
+const ACTS = {
+  reason: ({ reason }) => { state.filter.reason = state.filter.reason === reason ? "" : reason; draw(); },
+  state: (given) => { state.nodes = state.nodes === given.state ? "" : given.state; draw(); },
+  seek: ({ text }) => seek(text),
+  alike: ({ reason }) => { state.filter = { stage: "active", reason, text: "" }; turn("workloads"); },
+  node: ({ node }) => openNode(node),
+  workload: ({ workload }) => { const row = store.find(...JSON.parse(workload)); if (row) openWorkload(row); },
+  explain: () => explain(),
+  close: () => closeDetail(),
+};
+
+document.addEventListener("click", (event) => {
+  const pressed = event.target.closest("[data-act]");
+  if (pressed) ACTS[pressed.dataset.act](pressed.dataset);
+});
 
 // -- keys, theme, address ---------------------------------------------------------------------------------------------
 

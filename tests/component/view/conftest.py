@@ -25,9 +25,9 @@ class Pictures:
 class Window:
     """A model, and its steps read as a viewer reads them."""
 
-    def __init__(self, bridge: Bridge, *, most: int = 1000) -> None:
+    def __init__(self, bridge: Bridge, *, most: int = 1000, pictures: Pictures | None = None) -> None:
         self.bridge = bridge
-        self.model = LiveModel(bridge.core.context, Pictures(), most=most)
+        self.model = LiveModel(bridge.core.context, pictures or Pictures(), most=most)
 
     def step(self, scope: ViewScope = EVERYTHING) -> Mapping[str, Any]:
         """What has changed, by names; no more than was sent."""

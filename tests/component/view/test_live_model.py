@@ -1,6 +1,7 @@
 """The rows of the live view, on a whole core between two pocket worlds."""
 
 import json
+from collections.abc import Callable
 
 import pytest
 
@@ -12,7 +13,7 @@ from slurm_bridge.runtime.clock import thread_seconds
 from slurm_bridge.view import details
 from slurm_bridge.view.live_model import EVERYTHING, ViewScope
 from tests.component.scheduler.whole_core import Bridge
-from tests.component.view.conftest import Window
+from tests.component.view.conftest import Pictures, Window
 from tests.simulation.world import NAMESPACE
 
 
@@ -23,6 +24,39 @@ def test_the_first_step_has_every_workload_and_every_node(bridge: Bridge) -> Non
     first = Window(bridge).step()
     assert {row["name"]: row["stage"] for row in first["workloads"]} == {"a": "running", "b": "queued"}
     assert len(first["nodes"]) == len(bridge.core.context.keeper.snapshot().nodes)
+
+
+class Restless(Pictures):
+    """While a row is made, a workload changes, as it may by any thread."""
+
+    def __init__(self, change: Callable[[], None]) -> None:
+        self._change = change
+
+    def devices(self) -> frozenset[str]:
+        change = self._change
+
+        class Devices(frozenset[str]):
+            def __contains__(self, name: object) -> bool:
+                change()
+                return super().__contains__(name)
+
+        return Devices()
+
+
+def changed(bridge: Bridge, keys: list[names.WorkloadKey]) -> None:
+    """Something of these workloads is new."""
+    for key in keys:
+        bridge.core.context.table.changed(key)
+
+
+def test_what_changes_during_a_step_takes_no_place_of_others(bridge: Bridge) -> None:
+    """A busy core does not keep a workload from being shown."""
+    for name in ("a", "b", "c"):
+        bridge.pod(name)
+    bridge.step()
+    keys = [bridge.key(name) for name in ("a", "b", "c")]
+    window = Window(bridge, pictures=Restless(lambda: changed(bridge, keys)))
+    assert {row["name"] for row in window.step()["workloads"]} == {"a", "b", "c"}
 
 
 def test_a_step_without_a_change_is_empty(bridge: Bridge) -> None:

@@ -23,7 +23,11 @@ class Streams:
         self.ended = threading.Event()
         self.shut = threading.Event()
         bounds = Bounds(seconds=0.5, connections=2)
-        routes = {("GET", "/numbers"): self._numbers, ("GET", "/flood"): self._flood}
+        routes = {
+            ("GET", "/numbers"): self._numbers,
+            ("GET", "/flood"): self._flood,
+            ("GET", "/quiet"): lambda _request: Reply(stream=self._silence()),
+        }
         self.server = HttpServer("127.0.0.1", 0, routes, bounds=bounds)
         self.thread = threading.Thread(target=self.server.run, args=(self.shut,))
         self.thread.start()
@@ -33,6 +37,13 @@ class Streams:
 
     def _flood(self, _request: Request) -> Reply:
         return Reply(stream=self._pieces(1 << 30, b"x" * (1 << 20)))
+
+    def _silence(self) -> Generator[bytes, None, None]:
+        try:
+            while not self.shut.wait(0.01):
+                yield b""
+        finally:
+            self.ended.set()
 
     def _pieces(self, most: int, piece: bytes = b"") -> Generator[bytes, None, None]:
         self.open += 1
@@ -88,6 +99,14 @@ def test_a_client_of_http_1_0_gets_the_pieces_as_they_are(streams: Streams) -> N
 def test_a_stream_ends_when_its_client_has_left(streams: Streams) -> None:
     """Its place is free for another client."""
     sock = streams.begin("/numbers")
+    sock.recv(100)
+    sock.close()
+    assert streams.ended.wait(WAIT)
+
+
+def test_a_quiet_stream_ends_when_its_client_has_left(streams: Streams) -> None:
+    """Before there is anything to send to it."""
+    sock = streams.begin("/quiet")
     sock.recv(100)
     sock.close()
     assert streams.ended.wait(WAIT)
