@@ -71,7 +71,7 @@ def _plain(value: Any) -> Any:
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
-class Choice:
+class RowChoice:
     """Which workloads are shown, and in which order."""
 
     stages: str = "active"

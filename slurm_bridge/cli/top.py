@@ -12,7 +12,7 @@ from slurm_bridge import errors
 from slurm_bridge.cli import admin_client, live_rows, queue_client, top_text
 from slurm_bridge.cli.configured import Commands
 from slurm_bridge.cli.live_client import LiveClient
-from slurm_bridge.cli.live_rows import Choice, LiveRows
+from slurm_bridge.cli.live_rows import LiveRows, RowChoice
 
 #: So wide is a page that goes into a pipe.
 _WIDE = 200
@@ -57,7 +57,7 @@ def _top(options: argparse.Namespace) -> int:
         plain_http=options.plain_http,
         namespace=options.namespace,
     )
-    choice = Choice(
+    choice = RowChoice(
         stages=options.stage,
         reason=options.reason,
         text=options.search,
@@ -74,7 +74,7 @@ def _top(options: argparse.Namespace) -> int:
     return 0
 
 
-def _once(client: LiveClient, choice: Choice, *, as_json: bool) -> int:
+def _once(client: LiveClient, choice: RowChoice, *, as_json: bool) -> int:
     found = client.snapshot()
     rows = LiveRows(found)
     rows.apply(found)

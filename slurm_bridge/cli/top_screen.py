@@ -12,7 +12,7 @@ from typing import Final
 from slurm_bridge import errors
 from slurm_bridge.cli import live_rows, top_text
 from slurm_bridge.cli.live_client import LiveClient
-from slurm_bridge.cli.live_rows import Choice, LiveRows, Row
+from slurm_bridge.cli.live_rows import LiveRows, Row, RowChoice
 from slurm_bridge.cli.top_text import VIEWS, Line
 
 #: Milliseconds that a look for a key takes.
@@ -110,7 +110,7 @@ class Position:
 class TopScreen:
     """One screen on one terminal; `keyed` and `draw` are its whole life."""
 
-    def __init__(self, window: "curses.window", client: LiveClient, feed: LiveFeed, choice: Choice) -> None:
+    def __init__(self, window: "curses.window", client: LiveClient, feed: LiveFeed, choice: RowChoice) -> None:
         self._window, self._client, self._feed, self.choice = window, client, feed, choice
         self.view = VIEWS[0]
         self._positions = {view: Position() for view in VIEWS}
@@ -325,7 +325,7 @@ def _next(choices: Sequence[str], now: str) -> str:
     return choices[(at + 1) % len(choices)]
 
 
-def show(client: LiveClient, choice: Choice) -> None:
+def show(client: LiveClient, choice: RowChoice) -> None:
     """Show the live view on this terminal until the user quits. Raises what no further try can mend."""
     feed = LiveFeed(client)
 

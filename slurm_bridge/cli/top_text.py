@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, Final
 
 from slurm_bridge.cli import live_rows
-from slurm_bridge.cli.live_rows import Choice, LiveRows, Row
+from slurm_bridge.cli.live_rows import LiveRows, Row, RowChoice
 from slurm_bridge.model import texts
 
 #: A text and the name of its style: a stage, or one of these.
@@ -54,7 +54,7 @@ def fit(text: str, width: int, *, right: bool = False) -> str:
     return room + text if right else text + room
 
 
-def header(rows: LiveRows, note: str, view: str, choice: Choice) -> list[Line]:
+def header(rows: LiveRows, note: str, view: str, choice: RowChoice) -> list[Line]:
     """The first lines: what there is in all, and the views."""
     counted, held = live_rows.stages(rows.workloads.values()), live_rows.totals(rows.nodes.values())
     first: list[Span] = [("slurm-bridge ", BOLD), (f"{rows.about.get('cluster', '')}  ", DIM), (f"{note}   ", DIM)]
@@ -151,7 +151,7 @@ def _bar(amounts: Sequence[int], width: int) -> list[Span]:
 
 
 def nodes(found: Sequence[Row], width: int) -> tuple[Line, Iterator[Line]]:
-    """The head, and a line for each node: what is held, by whom."""
+    """The head, and a line for each node: what is held, by which holders."""
     name = max([12, *(width_of(row["name"]) for row in found[:200])])
     wide = max(8, min(_BAR, (width - name - 10 - 5 - 3 * 14 - 10) // 3))
     titles = "  ".join(fit(title, wide + 14) for title in ("CPUS █ ours ▓ other pods", "MEMORY ▒ other jobs", "GPUS"))

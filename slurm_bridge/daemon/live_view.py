@@ -17,7 +17,7 @@ from slurm_bridge.view import details, node_rows
 from slurm_bridge.view.feed import Feed
 from slurm_bridge.view.live_model import LiveModel
 from slurm_bridge.view.pages import Explain, LivePages, StreamLimits, ViewBackend
-from slurm_bridge.view.workload_rows import Records
+from slurm_bridge.view.workload_rows import ViewRecords
 from slurm_bridge.web.routes import Routes
 
 _MINUTE: Final = 60.0
@@ -100,14 +100,14 @@ class _Pictures:
 
 
 class _Details:
-    """Implements pages.Details on the records of the core."""
+    """Implements pages.DetailSource on the records of the core."""
 
     def __init__(self, core: Callable[[], Core], pictures: _Pictures, feed: Feed) -> None:
         self._core, self._pictures, self._feed = core, pictures, feed
 
     def workload(self, kind: str, namespace: str, name: str, uid: str) -> Mapping[str, Any] | None:
         context = self._core().context
-        records = Records(
+        records = ViewRecords(
             pod_index=context.pod_index,
             table=context.table,
             snapshot=context.keeper.snapshot(),

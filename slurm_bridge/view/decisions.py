@@ -16,7 +16,7 @@ from slurm_bridge.runtime import caches
 from slurm_bridge.scheduler.context import Crowd, StatusReporter
 from slurm_bridge.scheduler.pod_index import PodIndex
 from slurm_bridge.view import rows
-from slurm_bridge.view.rows import DecisionRow
+from slurm_bridge.view.rows import LiveDecision
 
 #: So many decisions are kept for viewers that come later, and so many last reasons.
 MOST_DECISIONS: Final = 400
@@ -42,7 +42,7 @@ class DecisionLog:
         self._lock = threading.Lock()
         self._told: MutableMapping[WorkloadKey, tuple[str, str]] = caches.bounded(most=_MOST_TOLD)
         self._last: MutableMapping[WorkloadKey, tuple[str, str]] = caches.bounded(most=_MOST_TOLD)
-        self._rows: collections.deque[tuple[int, DecisionRow]] = collections.deque(maxlen=MOST_DECISIONS)
+        self._rows: collections.deque[tuple[int, LiveDecision]] = collections.deque(maxlen=MOST_DECISIONS)
         self._count = 0
 
     def told(self, key: WorkloadKey) -> tuple[str, str] | None:
@@ -50,7 +50,7 @@ class DecisionLog:
         with self._lock:
             return self._told.get(key)
 
-    def since(self, number: int) -> tuple[int, list[DecisionRow]]:
+    def since(self, number: int) -> tuple[int, list[LiveDecision]]:
         """The number of the last decision, and those that came after `number`, as far as they are kept."""
         with self._lock:
             return self._count, [row for place, row in self._rows if place > number]
@@ -98,7 +98,7 @@ class DecisionLog:
                 return
             self._last[key] = said
             self._count += 1
-            row = DecisionRow(
+            row = LiveDecision(
                 at=int(self._wall()),
                 kind=root.kind,
                 namespace=root.namespace,

@@ -13,7 +13,7 @@ from slurm_bridge.scheduler import words
 from slurm_bridge.scheduler.workload_pods import PodState, WorkloadPods, job_id_of
 from slurm_bridge.status import conditions
 from slurm_bridge.view import next_steps, rows, workload_rows
-from slurm_bridge.view.workload_rows import Records
+from slurm_bridge.view.workload_rows import ViewRecords
 
 #: So many members and jobs are listed.
 MOST_MEMBERS: Final = 500
@@ -31,7 +31,7 @@ _STATES: Final = {
 }
 
 
-def workload(records: Records, key: WorkloadKey) -> Mapping[str, Any] | None:
+def workload(records: ViewRecords, key: WorkloadKey) -> Mapping[str, Any] | None:
     """Plain values; None if there is no such workload."""
     members, jobs = records.pod_index.workload(key), records.table.of(key)
     row = workload_rows.row(records, key, 0)

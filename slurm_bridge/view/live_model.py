@@ -23,8 +23,8 @@ from slurm_bridge.scheduler.context import SchedulerContext
 from slurm_bridge.view import node_rows, queue_rows, workload_rows
 from slurm_bridge.view.decisions import MOST_DECISIONS, DecisionLog
 from slurm_bridge.view.node_rows import NativeShare
-from slurm_bridge.view.rows import DecisionRow, NodeRow, WorkloadRow
-from slurm_bridge.view.workload_rows import Records, Told
+from slurm_bridge.view.rows import LiveDecision, LiveNode, LiveWorkload
+from slurm_bridge.view.workload_rows import Told, ViewRecords
 
 #: The picture of the queues is taken at most so often, in seconds: it costs as much as there are queues.
 QUEUES_EVERY: Final = 5.0
@@ -57,11 +57,11 @@ class Pictures(Protocol):
     def devices(self) -> Collection[str]: ...
 
 
-Row = TypeVar("Row", WorkloadRow, NodeRow, DecisionRow)
+Row = TypeVar("Row", LiveWorkload, LiveNode, LiveDecision)
 
 
 @dataclasses.dataclass(slots=True)
-class _Written(Generic[Row]):
+class _WrittenRow(Generic[Row]):
     """A row as it was sent last."""
 
     row: Row
@@ -73,11 +73,11 @@ class ViewDelta:
     """What has changed in one step; it is written once for each scope, whatever the number of viewers."""
 
     def __init__(self) -> None:
-        self.workloads: list[_Written[WorkloadRow]] = []
+        self.workloads: list[_WrittenRow[LiveWorkload]] = []
         self.gone: list[tuple[str, int]] = []
-        self.nodes: list[_Written[NodeRow]] = []
+        self.nodes: list[_WrittenRow[LiveNode]] = []
         self.nodes_gone: list[str] = []
-        self.decisions: list[_Written[DecisionRow]] = []
+        self.decisions: list[_WrittenRow[LiveDecision]] = []
         self.queues: bytes | None = None
         self.left_out: int | None = None
         self._texts: dict[ViewScope, bytes] = {}
@@ -124,13 +124,13 @@ class LiveModel:
     def __init__(self, context: SchedulerContext, pictures: Pictures, *, most: int) -> None:
         self._context, self._pictures, self._most = context, pictures, most
         self._changed: dict[WorkloadKey, None] = dict.fromkeys(context.pod_index.roots())
-        self._workloads: dict[WorkloadKey, _Written[WorkloadRow]] = {}
-        self._nodes: dict[str, _Written[NodeRow]] = {}
+        self._workloads: dict[WorkloadKey, _WrittenRow[LiveWorkload]] = {}
+        self._nodes: dict[str, _WrittenRow[LiveNode]] = {}
         self._facts: dict[str, NodeFacts] = {}
         self._native: dict[str, NativeShare] = {}
         self._snapshot: ClusterSnapshot = EMPTY
         self._namespaces: collections.Counter[str] = collections.Counter()
-        self._decisions: collections.deque[_Written[DecisionRow]] = collections.deque(maxlen=MOST_DECISIONS)
+        self._decisions: collections.deque[_WrittenRow[LiveDecision]] = collections.deque(maxlen=MOST_DECISIONS)
         self._heard = 0
         self._queues = b"null"
         self._queues_due = float("-inf")
@@ -168,7 +168,7 @@ class LiveModel:
         if self._snapshot is not before:
             self._step_nodes(delta, devices)
         self._heard, heard = self._log.since(self._heard)
-        delta.decisions = [_Written(row, _encode(row), row.namespace) for row in heard]
+        delta.decisions = [_WrittenRow(row, _encode(row), row.namespace) for row in heard]
         self._decisions.extend(delta.decisions)
         now = self._context.clock.now()
         if now >= self._queues_due:
@@ -199,11 +199,11 @@ class LiveModel:
         else:
             self._beyond.discard(key)
 
-    def _look(self, delta: ViewDelta, records: Records, key: WorkloadKey, number: int) -> None:
+    def _look(self, delta: ViewDelta, records: ViewRecords, key: WorkloadKey, number: int) -> None:
         """Bring the row of one workload up to date."""
         row, known = workload_rows.row(records, key, number), self._workloads.get(key)
         if row is not None and (known is None or row != known.row):
-            self._workloads[key] = written = _Written(row, _encode(row), row.namespace)
+            self._workloads[key] = written = _WrittenRow(row, _encode(row), row.namespace)
             delta.workloads.append(written)
             if known is None:
                 self._beyond.discard(key)
@@ -239,13 +239,13 @@ class LiveModel:
             self._native[facts.name] = share
         row, known = node_rows.row(facts, share, devices), self._nodes.get(facts.name)
         if known is None or row != known.row:
-            self._nodes[facts.name] = written = _Written(row, _encode(row))
+            self._nodes[facts.name] = written = _WrittenRow(row, _encode(row))
             delta.nodes.append(written)
 
-    def records(self, snapshot: ClusterSnapshot, devices: Collection[str]) -> Records:
+    def records(self, snapshot: ClusterSnapshot, devices: Collection[str]) -> ViewRecords:
         """The records that rows and details are made of."""
         context = self._context
-        return Records(
+        return ViewRecords(
             pod_index=context.pod_index, table=context.table, snapshot=snapshot, told=self.told, devices=devices
         )
 

@@ -11,7 +11,7 @@ from slurm_bridge.model.job import Gres
 from slurm_bridge.model.pod import Pod
 from slurm_bridge.model.slurmnode import SlurmNode
 from slurm_bridge.view import workload_rows
-from slurm_bridge.view.rows import NodeRow
+from slurm_bridge.view.rows import LiveNode
 
 #: So many pods of one node are listed.
 MOST_PODS = 256
@@ -45,7 +45,7 @@ def native(facts: NodeFacts, known: NativeShare | None, devices: Collection[str]
     return NativeShare(slurm, (beyond[0], beyond[1], beyond[2]))
 
 
-def row(facts: NodeFacts, share: NativeShare | None, devices: Collection[str]) -> NodeRow:
+def row(facts: NodeFacts, share: NativeShare | None, devices: Collection[str]) -> LiveNode:
     """The row of one node."""
     ours, used, has = (_amounts(one, devices) for one in (facts.placed, facts.used, facts.allocatable))
     slurm = facts.slurm
@@ -56,7 +56,7 @@ def row(facts: NodeFacts, share: NativeShare | None, devices: Collection[str]) -
         (has[place], ours[place], max(0, used[place] - ours[place]), others[place]) for place in range(len(has))
     )
     state, why = _state(facts, cpus)
-    return NodeRow(
+    return LiveNode(
         name=facts.name,
         slurm_name=facts.slurm_name if facts.slurm_name != facts.name else "",
         state=state,

@@ -76,7 +76,7 @@ _S = http.HTTPStatus
 Explain = Callable[[str, str, bool], Mapping[str, Any]]
 
 
-class Details(Protocol):
+class DetailSource(Protocol):
     """What is shown beside the rows. None: there is no such workload or node."""
 
     def workload(self, kind: str, namespace: str, name: str, uid: str) -> Mapping[str, Any] | None: ...
@@ -103,7 +103,7 @@ class ViewBackend:
     """
 
     feed: Feed
-    details: Details
+    details: DetailSource
     clock: ports.Clock
     callers: ports.Callers | None
     about: Callable[[], Mapping[str, Any]]
@@ -346,9 +346,9 @@ def _about(backend: ViewBackend, scope: ViewScope) -> Mapping[str, Any]:
         **backend.about(),
         "now": backend.clock.wall(),
         "fields": {
-            "workload": rows.names(rows.WorkloadRow),
-            "node": rows.names(rows.NodeRow),
-            "decision": rows.names(rows.DecisionRow),
+            "workload": rows.names(rows.LiveWorkload),
+            "node": rows.names(rows.LiveNode),
+            "decision": rows.names(rows.LiveDecision),
         },
         "all_namespaces": scope.namespaces is None,
         "totals": scope.totals,

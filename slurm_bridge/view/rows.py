@@ -23,11 +23,11 @@ HELD, QUEUED, STARTING, RUNNING, LEAVING, DONE, FAILED = STAGES = (
 )
 
 
-class Row(msgspec.Struct, frozen=True, kw_only=True, array_like=True, gc=False):
+class LiveRow(msgspec.Struct, frozen=True, kw_only=True, array_like=True, gc=False):
     """An array in JSON."""
 
 
-class WorkloadRow(Row, frozen=True, kw_only=True, array_like=True, gc=False):
+class LiveWorkload(LiveRow, frozen=True, kw_only=True, array_like=True, gc=False):
     """One workload. `number` names the row in one view; `reason` is the dominant one, "" where it waits for nothing.
 
     held: not in Slurm; queued: its job is pending; starting: it has nodes, and pods are being bound. `starts` is when
@@ -59,7 +59,7 @@ class WorkloadRow(Row, frozen=True, kw_only=True, array_like=True, gc=False):
     lead: str
 
 
-class NodeRow(Row, frozen=True, kw_only=True, array_like=True, gc=False):
+class LiveNode(LiveRow, frozen=True, kw_only=True, array_like=True, gc=False):
     """One node: of cpus, memory and GPUs how many it has, and how many are held.
 
     The four numbers are: all, held by pods of this bridge, by other pods, and by other jobs of Slurm. `state` is one
@@ -77,7 +77,7 @@ class NodeRow(Row, frozen=True, kw_only=True, array_like=True, gc=False):
     gpus: tuple[int, int, int, int]
 
 
-class DecisionRow(Row, frozen=True, kw_only=True, array_like=True, gc=False):
+class LiveDecision(LiveRow, frozen=True, kw_only=True, array_like=True, gc=False):
     """What a workload was told, as its pods are."""
 
     at: int
@@ -89,6 +89,6 @@ class DecisionRow(Row, frozen=True, kw_only=True, array_like=True, gc=False):
     warning: bool
 
 
-def names(row: type[Row]) -> tuple[str, ...]:
+def names(row: type[LiveRow]) -> tuple[str, ...]:
     """The names of the fields, in the order of the arrays."""
     return row.__struct_fields__

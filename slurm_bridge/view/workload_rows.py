@@ -20,7 +20,7 @@ from slurm_bridge.scheduler.workload_pods import ENDED, PLACED, PodState, Worklo
 from slurm_bridge.status import conditions
 from slurm_bridge.translate import resources
 from slurm_bridge.view import rows
-from slurm_bridge.view.rows import WorkloadRow
+from slurm_bridge.view.rows import LiveWorkload
 
 #: The requests of so many pods are added up; a larger workload is taken to go on like that.
 MOST_ADDED = 64
@@ -35,7 +35,7 @@ Told = Callable[[WorkloadKey], tuple[str, str] | None]
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
-class Records:
+class ViewRecords:
     """The records of the daemon that rows are made of. `devices`: extended resources that are counted as GPUs."""
 
     pod_index: PodIndex
@@ -45,7 +45,7 @@ class Records:
     devices: Collection[str]
 
 
-def row(records: Records, key: WorkloadKey, number: int) -> WorkloadRow | None:
+def row(records: ViewRecords, key: WorkloadKey, number: int) -> LiveWorkload | None:
     """The row of this workload as it is now; None if it has no pods."""
     members = records.pod_index.workload(key)
     lead = members.any if members is not None else None
@@ -60,7 +60,7 @@ def row(records: Records, key: WorkloadKey, number: int) -> WorkloadRow | None:
     nodes = nodes_of(records, members, job)
     view, root = job.view if job is not None else None, members.root
     cpus, memory, devices = amounts(members, records.devices)
-    return WorkloadRow(
+    return LiveWorkload(
         number=number,
         kind=texts.bounded(root.kind, _MOST_NAME),
         namespace=root.namespace,
@@ -102,7 +102,7 @@ def stage_of(members: WorkloadPods, job: Placeholder | None) -> str:
 
 
 def reason_of(
-    records: Records, key: WorkloadKey, members: WorkloadPods, job: Placeholder | None, stage: str
+    records: ViewRecords, key: WorkloadKey, members: WorkloadPods, job: Placeholder | None, stage: str
 ) -> tuple[str, str]:
     """The dominant reason: Slurm's while a job is pending, else what the pods were told."""
     if stage == rows.QUEUED and job is not None:
@@ -128,7 +128,7 @@ def condition(members: WorkloadPods) -> tuple[str, str] | None:
     return found.reason, found.message or ""
 
 
-def nodes_of(records: Records, members: WorkloadPods, job: Placeholder | None) -> Sequence[str]:
+def nodes_of(records: ViewRecords, members: WorkloadPods, job: Placeholder | None) -> Sequence[str]:
     """Kubernetes' names of the nodes that it is on, or that its running job holds."""
     pod = members.first(*PLACED)
     if pod is not None and members.count(*PLACED) == 1:

@@ -15,16 +15,16 @@ from slurm_bridge.view.live_model import ViewScope
 from slurm_bridge.view.pages import LivePages, ViewBackend
 from slurm_bridge.web.server import Bounds, HttpServer
 from tests.browser.driver import Browser
-from tests.unit.view.viewing import Callers, Details
+from tests.unit.view.viewing import Callers, DetailSource
 
 MANY = 10_000
 CHANGES = 200
 
 
-def row(number: int, beat: int = 0) -> rows.WorkloadRow:
+def row(number: int, beat: int = 0) -> rows.LiveWorkload:
     """One workload; with each beat it is at another stage."""
     waits = (number + beat) % 3
-    return rows.WorkloadRow(
+    return rows.LiveWorkload(
         number=number,
         kind="Pod",
         namespace=("a", "b")[number % 2],
@@ -77,7 +77,7 @@ class Crowd:
 class Part:
     """Some rows."""
 
-    def __init__(self, made: list[rows.WorkloadRow]) -> None:
+    def __init__(self, made: list[rows.LiveWorkload]) -> None:
         self._made = made
 
     def text(self, scope: ViewScope) -> bytes:
@@ -90,7 +90,7 @@ def served(callers: Callers | None = None) -> Iterator[str]:
     clock = SystemClock()
     backend = ViewBackend(
         feed=Feed(Crowd, clock, most=4, period=0.5),  # type: ignore[arg-type]
-        details=Details(),
+        details=DetailSource(),
         clock=clock,
         callers=callers,
         about=lambda: {"cluster": "many", "window": 100, "explains": False},

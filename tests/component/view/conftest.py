@@ -51,9 +51,9 @@ def named(text: bytes) -> Mapping[str, Any]:
     """Arrays with names for their places."""
     found = json.loads(text or b"{}")
     for part, row in (
-        ("workloads", rows.WorkloadRow),
-        ("nodes", rows.NodeRow),
-        ("decisions", rows.DecisionRow),
+        ("workloads", rows.LiveWorkload),
+        ("nodes", rows.LiveNode),
+        ("decisions", rows.LiveDecision),
     ):
         if part in found:
             found[part] = [dict(zip(rows.names(row), one, strict=True)) for one in found[part]]

@@ -6,16 +6,16 @@ import pytest
 
 from slurm_bridge import errors
 from slurm_bridge.cli import live_rows, top_text
-from slurm_bridge.cli.live_rows import Choice, LiveRows
+from slurm_bridge.cli.live_rows import LiveRows, RowChoice
 from slurm_bridge.view import rows as view_rows
 
 ABOUT = {
     "cluster": "here",
     "window": 10,
     "fields": {
-        "workload": view_rows.names(view_rows.WorkloadRow),
-        "node": view_rows.names(view_rows.NodeRow),
-        "decision": view_rows.names(view_rows.DecisionRow),
+        "workload": view_rows.names(view_rows.LiveWorkload),
+        "node": view_rows.names(view_rows.LiveNode),
+        "decision": view_rows.names(view_rows.LiveDecision),
     },
 }
 
@@ -88,18 +88,18 @@ def test_rows_of_another_form_are_refused(sent: dict[str, Any]) -> None:
 @pytest.mark.parametrize(
     ("choice", "expected"),
     [
-        (Choice(), [3, 2, 1]),
-        (Choice(reverse=True), [1, 2, 3]),
-        (Choice(order="cpus"), [3, 2, 1]),
-        (Choice(order="name"), [1, 2, 3]),
-        (Choice(stages="running"), [2]),
-        (Choice(stages="all"), [4, 3, 2, 1]),
-        (Choice(reason="Unschedulable"), [3, 1]),
-        (Choice(text="TRAIN-2 n7"), [2]),
-        (Choice(text="nothing"), []),
+        (RowChoice(), [3, 2, 1]),
+        (RowChoice(reverse=True), [1, 2, 3]),
+        (RowChoice(order="cpus"), [3, 2, 1]),
+        (RowChoice(order="name"), [1, 2, 3]),
+        (RowChoice(stages="running"), [2]),
+        (RowChoice(stages="all"), [4, 3, 2, 1]),
+        (RowChoice(reason="Unschedulable"), [3, 1]),
+        (RowChoice(text="TRAIN-2 n7"), [2]),
+        (RowChoice(text="nothing"), []),
     ],
 )
-def test_a_choice_filters_and_sorts(choice: Choice, expected: list[int]) -> None:
+def test_a_choice_filters_and_sorts(choice: RowChoice, expected: list[int]) -> None:
     """As the flags and the keys say."""
     rows = known(
         workload(1),
@@ -114,7 +114,7 @@ def test_every_order_sorts_every_row() -> None:
     """Also rows without a job or a start."""
     rows = known(workload(1), workload(2, job=7, starts=99, reason="", stage="queued"))
     for order in live_rows.ORDERS:
-        assert len(Choice(order=order).of(rows.workloads.values())) == 2
+        assert len(RowChoice(order=order).of(rows.workloads.values())) == 2
 
 
 @pytest.mark.parametrize("width", [20, 60, 80, 120, 200])
@@ -148,7 +148,7 @@ def test_what_a_terminal_obeys_is_not_written_to_it() -> None:
 def test_the_header_sums_up() -> None:
     """Workloads by stage, what nodes have, and the reasons."""
     rows = known(workload(1), workload(2, stage="running", reason=""), nodes=[node("a"), node("b")])
-    lines = list(top_text.plain(top_text.header(rows, "live", "workloads", Choice(text="x", reason="y"))))
+    lines = list(top_text.plain(top_text.header(rows, "live", "workloads", RowChoice(text="x", reason="y"))))
     assert "1 running" in lines[0]
     assert "96 of 128" in lines[1]
     assert "Unschedulable 1" in lines[2]

@@ -75,8 +75,8 @@ class Model:
         self.closed = True
 
 
-class Details:
-    """Implements pages.Details: one workload, and one node with a pod in each of two namespaces."""
+class DetailSource:
+    """Implements pages.DetailSource: one workload, and one node with a pod in each of two namespaces."""
 
     def workload(self, kind: str, namespace: str, name: str, uid: str) -> Mapping[str, Any] | None:
         return {"name": name} if (kind, namespace, name, uid) == ("Pod", "a", "train", "u") else None
@@ -98,7 +98,7 @@ class Office:
         self.feed = Feed(lambda: self.model, self.clock, most=most, period=1.0)  # type: ignore[arg-type,return-value]
         backend = ViewBackend(
             feed=self.feed,
-            details=Details(),
+            details=DetailSource(),
             clock=self.clock,
             callers=callers,
             about=lambda: {"cluster": "here"},
