@@ -6,7 +6,7 @@ BIN    := $(VENV)/bin
 READY  := $(VENV)/ready
 
 .DEFAULT_GOAL := help
-.PHONY: help run test thorough simulate storms fuzz coverage check cluster-up cluster-down cluster-status cluster-test contract e2e nodes devices failures frameworks chaos soak oracle bench bench-hooks bench-cpu docs lock clean monitoring
+.PHONY: help run test thorough simulate storms fuzz coverage check cluster-up cluster-down cluster-status cluster-test contract e2e nodes devices failures frameworks chaos soak oracle bench bench-hooks bench-cpu docs lock clean monitoring browser
 
 # How many seeded runs `make simulate` takes, and what `make chaos`, `make bench` and the other benches are told
 # (CHAOS=--short).
@@ -91,6 +91,10 @@ monitoring: $(READY) ## the board and the alerts of deploy/monitoring, in a real
 fuzz: $(READY) ## hostile manifests, answers, objects, daemons and looks, CASES= of each, of SEED=
 	@echo "make fuzz: $(CASES) cases of seed $(SEED) for each target; a finding says how its case is made again"
 	@PYTHONHASHSEED=$(HASHSEED) $(BIN)/pytest -q -n 2 tests/fuzz --cases $(CASES) --fuzz-seed $(SEED)
+
+browser: $(READY) ## the page of the live view in a headless Chromium, which Debian's packages bring (as root they are installed)
+	@echo "make browser: a real Chromium on the page of a daemon with 2 000 workloads; pictures in build/browser/"
+	@$(BIN)/pytest -q tests/browser
 
 coverage: $(READY) ## which lines no unit test, no pocket case and no short simulation has run
 	@echo "make coverage: the tests of make test, without the fuzz and the example hook, and a short simulation: slower,"

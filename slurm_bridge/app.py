@@ -2,11 +2,13 @@
 
 import contextlib
 import dataclasses
+import functools
 import json
 import pathlib
 import random
 import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import Any
 
 from loguru import logger
 
@@ -46,6 +48,7 @@ from slurm_bridge.takeover import handover
 from slurm_bridge.takeover.handover import HandoverOrder
 from slurm_bridge.takeover.steps import OurNames
 from slurm_bridge.telemetry.agents import AgentMetrics
+from slurm_bridge.view import explanations
 from slurm_bridge.workloads import base as workloads
 from slurm_bridge.workloads.known import DirectObjects
 
@@ -71,7 +74,8 @@ class Configuration:
 def daemon(configuration: Configuration) -> Iterator[Daemon]:
     """The daemon, connected to the servers in the settings."""
     settings, clock = configuration.load(), SystemClock()
-    tokens_arrive = settings.web.submission.enabled or settings.web.administration.enabled
+    web = settings.web
+    tokens_arrive = web.submission.enabled or web.administration.enabled or web.viewers_send_tokens
     with contextlib.ExitStack() as stack:
         reading = kube_client.Reading(oddities=Oddities(clock.now))
         cluster, slurm = stack.enter_context(both(settings, clock, reading))
@@ -83,10 +87,17 @@ def daemon(configuration: Configuration) -> Iterator[Daemon]:
         extras = Extras(
             check=lambda: _check(settings, cluster, slurm, clock),
             callers=callers,
+            explain=functools.partial(_explained, configuration),
             oddities=reading.oddities,
             declare=reading.kept.declare,
         )
         yield Daemon(settings, cluster, slurm, clock, source, extras)
+
+
+def _explained(configuration: Configuration, namespace: str, pod: str, whole: bool) -> Mapping[str, Any]:
+    """A pod, by the configuration as it is now."""
+    with explainer(configuration.load(), offline=False) as explaining:
+        return explanations.shown(explaining.pod(namespace, pod), whole=whole)
 
 
 def _refuse_outdated(slurm: slurm_client.SlurmClient) -> None:
@@ -250,6 +261,7 @@ def _check(
         heterogeneous=settings.workloads.heterogeneous == "auto",
         submissions=settings.web.submission.enabled,
         administration=settings.web.administration.enabled,
+        live_view=settings.web.viewers_send_tokens,
         node_controller=settings.nodes.enabled,
         device_gres=settings.nodes.device_gres if settings.nodes.enabled else {},
         hybrid_devices=settings.hybrid_devices,

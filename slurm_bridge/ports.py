@@ -258,5 +258,8 @@ class Callers(Protocol):
     def who(self, token: Token) -> Caller | None:
         """The owner of this token, None when the API server does not accept it."""
 
+    def may(self, token: Token, verb: str, kind: Kind[T], namespace: str = "") -> bool:
+        """Whether the owner of the token may do this to objects of the kind, there or ("") in all namespaces."""
+
     def create_pod(self, namespace: str, manifest: Manifest, token: Token) -> Pod:
         """As the owner of the token: NotAuthenticated and NotAuthorized are about them, not about us."""

@@ -33,12 +33,13 @@ class Expectations:
     heterogeneous: bool = True
     submissions: bool = False
     administration: bool = False
+    live_view: bool = False
     node_controller: bool = False
 
     @property
     def reviews(self) -> bool:
         """Whether callers are identified by their tokens."""
-        return self.submissions or self.administration
+        return self.submissions or self.administration or self.live_view
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)

@@ -53,14 +53,14 @@ class AccessReviewer(Protocol):
 
 
 def may_review_tokens(cluster: AccessReviewer) -> bool:
-    """The submission API and the admin API need this right."""
+    """The submission API, the admin API and the live view need this right."""
     return _right(cluster, _TOKEN_REVIEWS, "create").allowed
 
 
 def reviewed(facts: CheckFacts, wanted: Expectations) -> Iterator[Remark]:
     """Without this right every caller is told that the bridge is misconfigured."""
     if not wanted.reviews:
-        yield ok("not needed: web.submission and web.administration are off")
+        yield ok("not needed: web.submission and web.administration are off, and so is web.live_view beyond loopback")
     elif facts.reviews:
         yield ok("may review callers' tokens")
     else:

@@ -21,7 +21,8 @@ VARIABLE: Final = "SLURM_BRIDGE_TOKEN"
 #: A reload answers after all objects that the hooks newly need have been listed.
 _SECONDS: Final = 60.0
 _MOST_BYTES: Final = 16 << 20
-_ERRORS: Final[Mapping[int, type[errors.BridgeError]]] = {
+#: The error that each status stands for.
+ERRORS: Final[Mapping[int, type[errors.BridgeError]]] = {
     http.HTTPStatus.UNAUTHORIZED: errors.NotAuthenticated,
     http.HTTPStatus.FORBIDDEN: errors.NotAuthorized,
     http.HTTPStatus.NOT_FOUND: errors.NotFound,
@@ -40,6 +41,11 @@ class TokenSource:
     token_file: pathlib.Path | None = None
     kubeconfig: pathlib.Path | None = None
     environ: Mapping[str, str] = dataclasses.field(default_factory=dict, repr=False)
+
+    @property
+    def given(self) -> bool:
+        """Some source is given."""
+        return self.token_file is not None or self.kubeconfig is not None or VARIABLE in self.environ
 
     def token(self) -> Token:
         """Read the token. BadConfiguration names the source that holds none, and never what it holds."""
@@ -108,21 +114,26 @@ class AdminClient:
     def _good(self, status: int, said: Mapping[str, Any]) -> Mapping[str, Any]:
         if status == http.HTTPStatus.OK:
             return said
-        raise _ERRORS.get(status, errors.BadAnswer)(f"{self.url}: {said.get('message') or status}")
+        raise ERRORS.get(status, errors.BadAnswer)(f"{self.url}: {said.get('message') or status}")
 
     def _ask(self, method: str, path: str, body: bytes | None = None) -> tuple[int, Mapping[str, Any]]:
         """Status and answer. Errors contain the address and never the token."""
-        parts = urllib.parse.urlsplit(self.url)
-        if parts.scheme == "http" and not self.plain_http and not kinds.loopback(parts.hostname or ""):
-            raise errors.BadConfiguration(
-                f"--url {self.url}: the token would be sent without TLS; allowed are https://, a loopback address, "
-                f"or --plain-http"
-            )
+        private(self.url, plain_http=self.plain_http)
         headers = {"Authorization": f"Bearer {self.credentials.token().words}"}
         status, text = pages.ask(
             method, self.url, path, ca=self.ca, seconds=_SECONDS, most_bytes=_MOST_BYTES, headers=headers, body=body
         )
         return status, _document(status, text)
+
+
+def private(url: str, *, plain_http: bool) -> None:
+    """Refuse to send a token where others can read it. BadConfiguration says what is allowed."""
+    parts = urllib.parse.urlsplit(url)
+    if parts.scheme == "http" and not plain_http and not kinds.loopback(parts.hostname or ""):
+        raise errors.BadConfiguration(
+            f"--url {url}: the token would be sent without TLS; allowed are https://, a loopback address, "
+            f"or --plain-http"
+        )
 
 
 def _document(status: int, text: bytes) -> Mapping[str, Any]:

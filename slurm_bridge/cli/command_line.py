@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 import slurm_bridge
 from slurm_bridge import errors
-from slurm_bridge.cli import check, demo, explain, policies, queues, run, takeover
+from slurm_bridge.cli import check, demo, explain, policies, queues, run, takeover, top
 from slurm_bridge.telemetry import logs
 
 
@@ -17,7 +17,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--log-json", action="store_true", help="write log lines as JSON")
     commands = parser.add_subparsers(required=True, metavar="COMMAND")
     commands.add_parser("version", help="print the version").set_defaults(run=_version)
-    for module in (run, check, policies, explain, queues, takeover, demo):
+    for module in (run, check, policies, explain, queues, top, takeover, demo):
         module.add(commands)
     options = parser.parse_args(arguments)
     logs.configure(verbosity=options.verbosity, as_json=options.log_json)

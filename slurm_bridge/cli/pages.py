@@ -4,10 +4,11 @@ Redirects are not followed, because a token would travel with them. Proxies, `.n
 not taken from the environment.
 """
 
+import contextlib
 import pathlib
 import ssl
 import urllib.parse
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 
 import requests
 
@@ -29,11 +30,56 @@ def ask(  # noqa: PLR0913 - what a request is made of
     body: bytes | None = None,
 ) -> tuple[int, bytes]:
     """Status and body. BadConfiguration: the address or the authority cannot be used. Unavailable: no answer."""
+    with _answered(method, url, path, ca=ca, seconds=seconds, headers=headers, body=body) as answer:
+        text = b""
+        for piece in answer.iter_content(_PIECE):
+            text += piece
+            if len(text) >= most_bytes:
+                break
+        return answer.status_code, text[:most_bytes]
+
+
+@contextlib.contextmanager
+def stream(
+    url: str,
+    path: str,
+    *,
+    ca: pathlib.Path | None,
+    silence: float,
+    most_line: int,
+    headers: Mapping[str, str] | None = None,
+) -> Iterator[tuple[int, Iterator[bytes]]]:
+    """Status, and the lines of an answer that has no end. Unavailable: no answer, or nothing for `silence` seconds."""
+    with _answered("GET", url, path, ca=ca, seconds=silence, headers=headers) as answer:
+        yield answer.status_code, _lines(answer, most_line)
+
+
+def _lines(answer: requests.Response, most: int) -> Iterator[bytes]:
+    rest = b""
+    # The answer is chunked: each piece is there as soon as it has come.
+    for piece in answer.iter_content(_PIECE):
+        *lines, rest = (rest + piece).split(b"\n")
+        yield from lines
+        if len(rest) > most:
+            raise errors.BadAnswer(f"a line of more than {most} bytes")
+
+
+@contextlib.contextmanager
+def _answered(  # noqa: PLR0913 - likewise
+    method: str,
+    url: str,
+    path: str,
+    *,
+    ca: pathlib.Path | None,
+    seconds: float,
+    headers: Mapping[str, str] | None = None,
+    body: bytes | None = None,
+) -> Iterator[requests.Response]:
     address, verify = _address(url), _authority(url, ca)
     with requests.Session() as session:
         session.trust_env = False
         try:
-            answer = session.request(
+            yield session.request(
                 method,
                 f"{address}{path}",
                 data=body,
@@ -43,12 +89,6 @@ def ask(  # noqa: PLR0913 - what a request is made of
                 allow_redirects=False,
                 stream=True,
             )
-            text = b""
-            for piece in answer.iter_content(_PIECE):
-                text += piece
-                if len(text) >= most_bytes:
-                    break
-            return answer.status_code, text[:most_bytes]
         except (requests.RequestException, OSError) as error:
             # The innermost cause: the outer ones quote object addresses.
             cause: BaseException = error

@@ -30,6 +30,7 @@ from slurm_bridge.daemon import (
     configuration,
     counters,
     hook_observer,
+    live_view,
     preflight,
     queue_view,
     submission_api,
@@ -52,6 +53,7 @@ from slurm_bridge.settings.model import Settings
 from slurm_bridge.telemetry import health
 from slurm_bridge.telemetry.health import Health
 from slurm_bridge.telemetry.metrics import Metrics
+from slurm_bridge.view.pages import Explain
 from slurm_bridge.web import probes
 from slurm_bridge.web.routes import Routes
 
@@ -71,6 +73,8 @@ class Extras:
 
     check: Callable[[], Sequence[Finding]] | None = None
     callers: ports.Callers | None = None
+    #: Explains a pod, for the live view.
+    explain: Explain | None = None
     #: Counts objects that the adapters cannot read.
     oddities: Oddities | None = None
     #: Called with the annotations that hooks read: before the first list, and after each change of the configuration.
@@ -123,7 +127,7 @@ class Daemon:
                 stored=lambda: admin_api.stored(self.core.context.config.chain),
             )
             self._reloader = Reload(settings, source, use, clock)
-        self.server = submission_api.opened(settings, self._routes(extras.callers))
+        self.server = submission_api.opened(settings, self._routes(extras))
         self.probes = submission_api.probed(settings, probes.alone(self.health))
         self._supervise()
 
@@ -241,17 +245,26 @@ class Daemon:
     def _on_kinds(self) -> None:
         self.core.on_kinds()
 
-    def _routes(self, callers: ports.Callers | None) -> Routes:
+    def _routes(self, extras: Extras) -> Routes:
         def refresh() -> None:
             counters.refresh(self.metrics, self.core, self.election, self._clock)
             queue_view.refresh(self.metrics, self._chain())
 
         inputs = admin_api.AdminInputs(
-            callers=callers,
+            callers=extras.callers,
             clock=self._clock,
             metrics=self.metrics,
             chain=self._chain,
             reload=lambda: self._reloader,
+            closing=self.supervisor.stop.is_set,
+        )
+        view = live_view.ViewInputs(
+            callers=extras.callers,
+            clock=self._clock,
+            metrics=self.metrics,
+            core=lambda: self.core,
+            chain=self._chain,
+            explain=extras.explain,
             closing=self.supervisor.stop.is_set,
         )
         return {
@@ -259,6 +272,7 @@ class Daemon:
             **submission_api.routes(self.settings, self._pods),
             **queue_view.routes(self._chain),
             **admin_api.routes(self.settings, inputs),
+            **live_view.routes(self.settings, view),
             **({} if self._reviewer is None else self._reviewer.routes()),
         }
 

@@ -26,6 +26,8 @@ from slurm_bridge.web.routes import Routes, bounded
 from slurm_bridge.web.submission import PodSubmissionApi, SubmissionBackend
 from slurm_bridge.workloads.known import Options
 
+#: Connections of all clients, beside those of viewers of the live view.
+CONNECTIONS: Final = 32
 #: Connections from one client address; the rest is left for other clients.
 OF_ONE_CLIENT: Final = 24
 #: The time a probe has to send its request, and again to read the answer.
@@ -39,11 +41,17 @@ def opened(settings: Settings, pages: Routes) -> server.HttpServer:
     """The HTTP server by the settings."""
     given = settings.web
     most = [one.most_bytes for one in (given.submission, given.administration) if one.enabled]
-    bounds = server.Bounds(most_body=max(most, default=_SMALL), of_one_client=OF_ONE_CLIENT)
+    # Behind a proxy or a port-forward all viewers have one address.
+    viewers = given.live_view.viewers if given.live_view.enabled else 0
+    bounds = server.Bounds(
+        most_body=max(most, default=_SMALL),
+        connections=CONNECTIONS + viewers,
+        of_one_client=OF_ONE_CLIENT + viewers,
+    )
     if any(path == admission.VALIDATE for _, path in pages):
         bounds = server.Bounds(
             most_body=max([admission.MOST_BYTES, *most]),
-            connections=admission.CONNECTIONS,
+            connections=admission.CONNECTIONS + viewers,
             idle=admission.KEPT_SECONDS,
             large=admission.MOST_LARGE,
         )

@@ -104,11 +104,11 @@ def play(options: DemoOptions, audience: Display, stop: threading.Event) -> Summ
     """Run the demo; `stop` ends it early, from any thread."""
     with pocket.world(nodes=options.nodes, cpus=options.cpus) as world:
         programme = work.programme(options.pods)
-        audience.begin(_introduction(world, programme, options))
         wanted = work.create(world.cluster, programme.manifests)
         schedule = troubles.Schedule(world, options.faults)
         observer = PocketObserver(world)
         with _running(world, programme.examples) as engine:
+            audience.begin(_introduction(world, programme, options, engine.address))
             stage = _Show(world=world, wanted=wanted, schedule=schedule, observer=observer, engine=engine)
             last = _watch(stage, options, audience, stop)
         return Summary(
@@ -137,6 +137,11 @@ class _DaemonThread:
     def alive(self) -> bool:
         return self._thread.is_alive()
 
+    @property
+    def address(self) -> str:
+        """Where its HTTP server is."""
+        return f"http://127.0.0.1:{self._daemon.server.port}"
+
     def end(self) -> None:
         """Stop the daemon in order."""
         self._daemon.stop()
@@ -148,7 +153,7 @@ def _running(world: pocket.PocketWorld, examples: Iterable[str]) -> Iterator[_Da
     """The daemon of `slurm-bridge run`, with the shipped configuration adapted to this world."""
     path = world.folder / "config.yaml"
     path.write_text(work.configuration(), encoding="utf-8")
-    overrides = (*world.overrides, f"mirror.sweep_seconds={_SWEEP}")
+    overrides = (*world.overrides, f"mirror.sweep_seconds={_SWEEP}", "web.live_view.enabled=true")
     shipped = loader.load(path, {}, overrides).hooks
     hooks = [*(hook.model_dump(mode="json") for hook in shipped), *work.hooks(examples)]
     overrides = (*overrides, f"hooks={json.dumps(hooks)}")
@@ -218,10 +223,11 @@ class _Traffic:
                 self._world.kube.delete(old.kind, (old.namespace, old.name))
 
 
-def _introduction(world: pocket.PocketWorld, programme: work.Programme, options: DemoOptions) -> str:
+def _introduction(world: pocket.PocketWorld, programme: work.Programme, options: DemoOptions, address: str) -> str:
     shown = ", ".join(programme.examples) or "none found"
     lines = [
         f"pocket Kubernetes {world.kube_url}   pocket slurmrestd {world.slurm_url}",
+        f"look at it: {address}/ui   or: slurm-bridge top --url {address}",
         f"{options.nodes} nodes of {options.cpus} cpus in both",
         f"examples: {shown}; and {options.pods} pods beside them, single ones and gangs",
     ]

@@ -4,7 +4,7 @@ The two never share a connection. A client certificate of ours would count befor
 would be handed in with our rights: for callers there are connections without any identity.
 """
 
-from typing import Final
+from typing import Final, TypeVar
 from urllib.parse import quote
 
 import msgspec
@@ -13,7 +13,8 @@ from slurm_bridge import errors, ports
 from slurm_bridge.kube import codec, transport
 from slurm_bridge.model import kinds
 from slurm_bridge.model.callers import Caller, Token
-from slurm_bridge.model.meta import Manifest, Record
+from slurm_bridge.model.kinds import Kind
+from slurm_bridge.model.meta import Manifest, Object, Record
 from slurm_bridge.model.pod import Pod
 from slurm_bridge.runtime.http.client import Anonymous
 from slurm_bridge.runtime.http.connections import Now
@@ -28,7 +29,10 @@ LIMITS: Final = HttpLimits(
     connect=2.0, answer=10.0, whole_answer=10.0, silence=10.0, most_bytes=8 << 20, connections=16
 )
 
+T = TypeVar("T", bound=Object)
+
 _REVIEWS: Final = "/apis/authentication.k8s.io/v1/tokenreviews"
+_ACCESS_REVIEWS: Final = "/apis/authorization.k8s.io/v1/selfsubjectaccessreviews"
 #: A misspelt field would otherwise be dropped without a word.
 _STRICT: Final = {"fieldValidation": "Strict"}
 
@@ -48,7 +52,16 @@ class _Review(Record, frozen=True, kw_only=True):
     status: _Verdict = _Verdict()
 
 
+class _Allowed(Record, frozen=True, kw_only=True):
+    allowed: bool = False
+
+
+class _AccessReview(Record, frozen=True, kw_only=True):
+    status: _Allowed = _Allowed()
+
+
 _reviews = msgspec.json.Decoder(_Review)
+_access_reviews = msgspec.json.Decoder(_AccessReview)
 
 
 class _Anonymous(Anonymous):
@@ -87,12 +100,31 @@ class KubeCallers:
             return None
         return Caller(name=verdict.user.username, uid=verdict.user.uid, groups=verdict.user.groups)
 
+    def may(self, token: Token, verb: str, kind: Kind[T], namespace: str = "") -> bool:
+        attributes = {"verb": verb, "group": kind.group, "resource": kind.plural}
+        if namespace:
+            attributes["namespace"] = namespace
+        review = {
+            "apiVersion": "authorization.k8s.io/v1",
+            "kind": "SelfSubjectAccessReview",
+            "spec": {"resourceAttributes": attributes},
+        }
+        request = HttpRequest(method="POST", path=_ACCESS_REVIEWS, body=codec.encode(review), headers=_as(token))
+        try:
+            return _access_reviews.decode(transport.checked(request, self._theirs.call(request))).status.allowed
+        except msgspec.DecodeError as error:
+            raise errors.BadAnswer(f"unreadable SelfSubjectAccessReview: {error}") from error
+
     def create_pod(self, namespace: str, manifest: Manifest, token: Token) -> Pod:
         request = HttpRequest(
             method="POST",
             path=f"/api/v1/namespaces/{quote(namespace, safe='')}/pods",
             query=_STRICT,
             body=codec.encode(manifest),
-            headers={"authorization": f"Bearer {token.words}"},
+            headers=_as(token),
         )
         return codec.codec(kinds.PODS).one(transport.checked(request, self._theirs.call(request)))
+
+
+def _as(token: Token) -> dict[str, str]:
+    return {"authorization": f"Bearer {token.words}"}

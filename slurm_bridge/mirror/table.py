@@ -18,6 +18,10 @@ NO_REASON = "None"
 _UNSTARTED = (Phase.PENDING, Phase.UNKNOWN)
 
 
+def unobserved(_key: WorkloadKey) -> None:
+    """There is no view of the table."""
+
+
 class Table:
     """Every change goes through `put` or `drop`, so that counts and listeners can never be forgotten."""
 
@@ -34,6 +38,8 @@ class Table:
         self._unstarted: dict[str, dict[JobId, None]] = {}
         self._reasons: collections.Counter[str] = collections.Counter()
         self._listener = listener
+        #: Told of every change, also of those that wake no workload: for a view of the table, while there is one.
+        self.changed: Listener = unobserved
 
     def put(self, new: Placeholder, *, tell: bool = True) -> None:
         """This is what is known of the job now."""
@@ -50,6 +56,7 @@ class Table:
             self._count(new, +1)
         if robbed is not None:
             self._listener(robbed.owner.key)
+        self.changed(new.owner.key)
         if tell:
             self._listener(new.owner.key)
 
@@ -63,6 +70,8 @@ class Table:
             self._count(old, -1)
             if old is not None:
                 self._unfile(old)
+        if old is not None:
+            self.changed(old.owner.key)
 
     def _sort(self, new: Placeholder) -> None:
         joined, left = (self._living, self._ended) if new.alive else (self._ended, self._living)

@@ -213,6 +213,10 @@ class MeteredCallers:
         with self._meter.reading("review_tokens"):
             return self._inner.who(token)
 
+    def may(self, token: Token, verb: str, kind: Kind[T], namespace: str = "") -> bool:
+        with self._meter.reading("review_access"):
+            return self._inner.may(token, verb, kind, namespace)
+
     def create_pod(self, namespace: str, manifest: Manifest, token: Token) -> Pod:
         with self._meter.reading("create_pods"):
             return self._inner.create_pod(namespace, manifest, token)

@@ -84,6 +84,7 @@ class Core:
             for one in sorted(self.pod_index.reclaim((new.uid,)) - {key}):
                 key, left = one, key
                 self.queue.activate(left, urgent=True)
+        self.context.table.changed(key)
         self.resizes.on_pod(old, new)
         if pod_changes.stirs(old, new):
             self._stir()
@@ -308,6 +309,7 @@ class Core:
     def _file(self, key: WorkloadKey, filed: Filed) -> None:
         self.context.states.end_look(key)
         self.queue.done(key, filed)
+        self.context.table.changed(key)
 
     def _surprised(self, key: WorkloadKey, surprise: Exception) -> Filed:
         """A defect of ours: said loudly, with all that is known of it, and tried again later and later."""

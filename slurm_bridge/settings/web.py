@@ -49,7 +49,32 @@ terminates TLS."""
     """How many requests per second all users together may make. For each of them the API server reviews the token."""
 
 
-_Tokens = TypeVar("_Tokens", Submission, Administration)
+class LiveView(SettingsGroup):
+    """`/ui`: the live view for people, as a page and for `slurm-bridge top`; see `docs/live-view.md`."""
+
+    enabled: bool = False
+    """Enables the live view. Unless `web.host` is a loopback address, viewers send their own tokens to the bridge, \
+and see what their rights in Kubernetes allow."""
+    plain_http: bool = False
+    """Whether viewers on other machines may send these tokens without TLS. Only if a proxy in front of the bridge \
+terminates TLS."""
+    viewers: Annotated[int, Field(ge=1, le=256)] = 16
+    """How many viewers there may be at the same time. Each of them keeps one connection."""
+    period_seconds: Annotated[float, Field(ge=0.2, le=60)] = 1.0
+    """The time between two updates."""
+    most_workloads: Annotated[int, Field(ge=1, le=100_000)] = 20_000
+    """How many workloads are shown; of all others the view shows the number."""
+    stream_seconds: Annotated[float, Field(ge=1)] = 3600.0
+    """How long one connection of a viewer lasts; then the viewer connects again."""
+    stream_mebibytes: Annotated[int, Field(ge=1, le=4096)] = 256
+    """How much is sent on one connection of a viewer; then the viewer connects again."""
+    requests_per_second: Annotated[float, Field(gt=0, le=1000)] = 20.0
+    """How many requests per second all viewers together may make. For each of them the API server reviews the token."""
+    explanations_per_minute: Annotated[float, Field(gt=0, le=600)] = 30.0
+    """How many explanations per minute all viewers together may ask for. For each of them nodes and pods are listed."""
+
+
+_Tokens = TypeVar("_Tokens", Submission, Administration, LiveView)
 
 
 def _private(wanted: _Tokens, group: pydantic.ValidationInfo) -> _Tokens:
@@ -76,3 +101,9 @@ class Web(SettingsGroup):
     """With it the port serves HTTPS only, also for probes and metrics. Left out, the port serves plain HTTP."""
     submission: Annotated[Submission, AfterValidator(_private)] = Submission()
     administration: Annotated[Administration, AfterValidator(_private)] = Administration()
+    live_view: Annotated[LiveView, AfterValidator(_private)] = LiveView()
+
+    @property
+    def viewers_send_tokens(self) -> bool:
+        """The live view is enabled, and other machines may reach it."""
+        return self.live_view.enabled and not kinds.loopback(self.host)

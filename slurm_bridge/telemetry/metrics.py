@@ -46,6 +46,7 @@ class Metrics(Instruments):
             "submissions_pending",
             "Pods that the submission API accepts or has accepted, and that the scheduler has not seen yet.",
         )
+        self._live_view()
         self._admission()
         self.check_findings = self._gauge(
             "check_findings",
@@ -207,4 +208,20 @@ class Metrics(Instruments):
             "Requests to the admin API of the queues (config, validate, reload), by HTTP status.",
             "what",
             "status",
+        )
+
+    def _live_view(self) -> None:
+        self.live_viewers = self._gauge("live_viewers", "Viewers of the live view that are connected.")
+        self.live_view_bytes = self._counter("live_view_bytes_total", "Bytes sent to viewers of the live view.")
+        self.live_view_requests = self._counter(
+            "live_view_requests_total",
+            "Requests to the live view (stream, snapshot, workload, node, explain), by HTTP status.",
+            "what",
+            "status",
+        )
+        self.live_view_ended = self._counter(
+            "live_view_streams_ended_total",
+            "Streams of the live view that have ended: left (by the viewer, or too slow to be sent to), slow (missed "
+            "updates), time, size, token, rights, leader.",
+            "reason",
         )

@@ -3,7 +3,7 @@
 import dataclasses
 import http
 import json
-from collections.abc import Mapping
+from collections.abc import Generator, Mapping
 from typing import Self
 
 TEXT = "text/plain; charset=utf-8"
@@ -12,12 +12,17 @@ JSON = "application/json"
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
 class Reply:
-    """A complete answer."""
+    """A complete answer; or, with `stream`, the beginning of one that is sent piece by piece.
+
+    An empty piece sends nothing: it lets the server look whether it has to stop, or the client has left. The connection
+    ends with the stream.
+    """
 
     body: bytes = b""
     status: http.HTTPStatus = http.HTTPStatus.OK
     content_type: str = TEXT
     headers: Mapping[str, str] = dataclasses.field(default_factory=dict)
+    stream: Generator[bytes, None, None] | None = None
 
     def __post_init__(self) -> None:
         for name, value in self.headers.items():

@@ -3,7 +3,8 @@
 The handler of the standard library reads a slow or endless request for as long as bytes arrive. Here each request and
 each answer of a connection has a deadline and a size, and the number of connections is bounded. At that bound, the
 connection that has been idle longest is closed for the new one; if none is idle, the new one gets 503. A route that
-raises is answered with 500 and logged.
+raises is answered with 500 and logged. An answer may be a stream: it holds its connection, and a route that streams
+bounds how many there are and for how long.
 """
 
 import contextlib
@@ -13,6 +14,7 @@ import socket
 import socketserver
 import threading
 import time
+from collections.abc import Generator
 from typing import Final
 
 from loguru import logger
@@ -26,6 +28,8 @@ from slurm_bridge.web.routes import Request, Routes, RouteTable
 #: A body of so many bytes is small, and never waits for others.
 SMALL: Final = 64 << 10
 
+#: How long a stream that has nothing to send looks for the end of its client.
+_GLANCE: Final = 0.001
 #: The longest time until an idle server notices a stop.
 _LOOK: Final = 0.2
 _FULL: Final = b"HTTP/1.1 503 Service Unavailable\r\nRetry-After: 1\r\nContent-Length: 0\r\nConnection: close\r\n\r\n"
@@ -195,7 +199,9 @@ class _Conversation(socketserver.BaseRequestHandler):
             body=body,
             client=self._client,
         )
-        self._send(line, head, self._answer(request), kept=kept)
+        reply = self._answer(request)
+        kept = kept and reply.stream is None
+        self._send(line, head, reply, kept=kept)
         return kept
 
     def _take_room(self, head: request_reader.Head, until: float, held: contextlib.ExitStack) -> None:
@@ -221,9 +227,12 @@ class _Conversation(socketserver.BaseRequestHandler):
         # Without the query: some clients put tokens there.
         path = head.target.partition("?")[0] if head else "-"
         logger.bind(client=self._client).trace("{} {} {}", method, path, reply.status.value)
+        chunked = reply.stream is not None and head is not None and head.version == "HTTP/1.1"
+        length = {"Content-Length": str(len(reply.body))} if reply.stream is None else {}
+        length = {"Transfer-Encoding": "chunked"} if chunked else length
         headers = {
             "Content-Type": reply.content_type,
-            "Content-Length": str(len(reply.body)),
+            **length,
             "Cache-Control": "no-store",
             "X-Content-Type-Options": "nosniff",
             "Connection": "keep-alive" if kept else "close",
@@ -234,7 +243,26 @@ class _Conversation(socketserver.BaseRequestHandler):
         written = "\r\n".join(lines).encode("latin-1") + b"\r\n\r\n"
         if method != "HEAD":
             written += reply.body
-        line.send(written, until=time.monotonic() + self.server.bounds.seconds)
+        with contextlib.closing(reply.stream) if reply.stream is not None else contextlib.nullcontext():
+            line.send(written, until=time.monotonic() + self.server.bounds.seconds)
+            if reply.stream is not None and method != "HEAD":
+                self._send_stream(line, reply.stream, chunked=chunked)
+
+    def _send_stream(
+        self, line: request_reader.RequestReader, stream: Generator[bytes, None, None], *, chunked: bool
+    ) -> None:
+        """Each piece has the time of an answer: a client that does not read loses the connection."""
+        for piece in stream:
+            if self.server.closing.is_set():
+                return
+            if not piece:
+                # Raises if the client has left: nothing else would tell before the next piece that is sent.
+                line.begins(within=_GLANCE)
+            else:
+                written = b"%x\r\n%b\r\n" % (len(piece), piece) if chunked else piece
+                line.send(written, until=time.monotonic() + self.server.bounds.seconds)
+        if chunked:
+            line.send(b"0\r\n\r\n", until=time.monotonic() + self.server.bounds.seconds)
 
     def _next(self, line: request_reader.RequestReader) -> bool:
         """Wait for the next request; returns False after the idle time or when the server stops."""

@@ -90,6 +90,14 @@ class TokenUsers:
             return {"user": {}, "error": "invalid bearer token"}
         return {"authenticated": True, "user": user.shown(), "audiences": ["https://kubernetes.default.svc"]}
 
+    def allows(self, user: User, attributes: Mapping[str, str]) -> bool:
+        """Whether a rule covers the access that a SelfSubjectAccessReview describes."""
+        group, plural = attributes.get("group", ""), attributes.get("resource", "")
+        what = f"{plural}.{group}" if group else plural
+        what += f"/{attributes['subresource']}" if attributes.get("subresource") else ""
+        verb, namespace = attributes.get("verb", ""), attributes.get("namespace", "")
+        return user.rules is None or any(rule.allows(verb, what, namespace) for rule in user.rules)
+
     def check(self, user: User, deed: Deed) -> None:
         """Refuse an access that no rule allows; what a claim has needs the right to bind claims as well."""
         if deed.what == "resourceclaims.resource.k8s.io/status":

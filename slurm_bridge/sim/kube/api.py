@@ -69,6 +69,8 @@ class Api:
         call = self._call(request)
         if call is None:
             return _json(200, discovery.answer(request.path, self._views))
+        if call.view.resource == resources.ACCESS_REVIEWS:
+            return self._review_access(user, call)
         verb, act = self._verb(call)
         self._users.check(
             user,
@@ -179,6 +181,16 @@ class Api:
         if not token:
             raise refusals.bad_request("token is required for TokenReview in authentication")
         return _json(201, {**review, "status": self._users.review(token)})
+
+    def _review_access(self, user: access.User, call: ObjectCall) -> http.Response:
+        """What the caller may do: every user may ask that of itself. The review is not stored."""
+        if call.name or call.request.method != "POST":
+            raise refusals.method_not_allowed()
+        if user is access.ANONYMOUS:
+            self._users.check(user, access.Deed(verb="create", resource=call.view.resource))
+        review = writes.sent(call.view, call.request)
+        allowed = self._users.allows(user, review.get("spec", {}).get("resourceAttributes") or {})
+        return _json(201, {**review, "status": {"allowed": allowed}})
 
     def _write(self, write: Callable[..., tuple[int, Any]], call: ObjectCall) -> http.Response:
         status, stored = write(self._objects, call.target, call.view, call.request)

@@ -74,12 +74,20 @@ TOKEN_REVIEWS = Resource(
     group="authentication.k8s.io", versions=("v1",), plural="tokenreviews", kind="TokenReview", namespaced=False
 )
 
+ACCESS_REVIEWS = Resource(
+    group="authorization.k8s.io",
+    versions=("v1",),
+    plural="selfsubjectaccessreviews",
+    kind="SelfSubjectAccessReview",
+    namespaced=False,
+)
+
 #: Read by Kubernetes' own controller only.
 CLAIM_TEMPLATES = Resource(
     group="resource.k8s.io", versions=("v1",), plural="resourceclaimtemplates", kind="ResourceClaimTemplate"
 )
 
-EXTRA = (_BUDGETS, _SERVICE_ACCOUNTS, _CONFIG_MAPS, TOKEN_REVIEWS, CLAIM_TEMPLATES)
+EXTRA = (_BUDGETS, _SERVICE_ACCOUNTS, _CONFIG_MAPS, TOKEN_REVIEWS, ACCESS_REVIEWS, CLAIM_TEMPLATES)
 
 
 def of(kind: kinds.Kind[Any], served: Mapping[str, tuple[str, ...]] = SERVED) -> Resource:

@@ -1,4 +1,4 @@
-"""Both verbs of ports.Callers, as our adapter speaks them: whose a token is, and what its owner may do with it."""
+"""The verbs of ports.Callers, as our adapter speaks them: whose a token is, and what its owner may do with it."""
 
 import contextlib
 import secrets
@@ -132,6 +132,24 @@ def test_a_pod_is_created_with_the_rights_of_the_token(
     made = callers.create_pod(room.namespace, manifest(pod), accounts.token(kubetalk.fresh("maker"), may_create=True))
     assert (made.metadata.name, made.metadata.namespace) == (pod, room.namespace)
     assert cluster_port.get(kinds.PODS, room.namespace, pod).uid == made.uid
+
+
+def test_what_a_caller_may_is_told_of_this_caller_alone(
+    callers: kube_callers.KubeCallers, accounts: Accounts, room: kubetalk.Room
+) -> None:
+    """In the namespace of its role, with the verb of its role, and for its own token."""
+    maker = accounts.token(kubetalk.fresh("maker"), may_create=True)
+    weak = accounts.token(kubetalk.fresh("weak"), may_create=False)
+    asked = [
+        callers.may(maker, "create", kinds.PODS, room.namespace),
+        callers.may(maker, "create", kinds.PODS, "kube-system"),
+        callers.may(maker, "create", kinds.PODS),
+        callers.may(maker, "list", kinds.NODES),
+        callers.may(weak, "create", kinds.PODS, room.namespace),
+    ]
+    assert asked == [True, False, False, False, False]
+    with pytest.raises(errors.NotAuthenticated):
+        callers.may(Token("made-up"), "list", kinds.PODS)
 
 
 def test_a_name_is_taken_once(callers: kube_callers.KubeCallers, accounts: Accounts, room: kubetalk.Room) -> None:

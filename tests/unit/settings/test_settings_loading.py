@@ -111,7 +111,10 @@ def test_every_problem_is_told_at_once(file: pathlib.Path) -> None:
         ("web: {prot: 1}", "line 5: web.prot: no such key; did you mean port?"),
         (
             "web:\n  zzz: 1",
-            "line 6: web.zzz: no such key; there are administration, host, port, probes_port, submission, tls",
+            (
+                "line 6: web.zzz: no such key; there are administration, host, live_view, port, probes_port, "
+                "submission, tls"
+            ),
         ),
         ("hooks:\n- name: a\n- nam: b", "line 7: hooks[1].name: is required"),
         ("web: 3", "line 5: web: should be a valid mapping or instance of Web, not 3"),
