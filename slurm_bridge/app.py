@@ -170,8 +170,12 @@ def adapter_settings(settings: Settings) -> slurm_settings.SlurmSettings:
 
 
 @contextlib.contextmanager
-def explainer(settings: Settings, *, offline: bool, clock: ports.Clock | None = None) -> Iterator[Explainer]:
+def explainer(
+    settings: Settings, *, offline: bool, clock: ports.Clock | None = None, cluster: ports.Cluster | None = None
+) -> Iterator[Explainer]:
     """Explains what the daemon would do with these settings at the clock's time; offline it asks no server.
+
+    Offline with a `cluster`, pods and their owners are read there, and nothing else.
 
     Background work of hooks runs within the pass here, so that its results are complete.
     """
@@ -198,7 +202,14 @@ def explainer(settings: Settings, *, offline: bool, clock: ports.Clock | None = 
         stack.callback(means.chain.close)
         reading.kept.declare(means.chain.annotations)
         kinds, options = daemon_configuration.owner_kinds(settings), daemon_configuration.workloads(settings)
-        yield Explainer(means, servers, kinds, options)
+        yield Explainer(means, servers, kinds, options, cluster)
+
+
+@contextlib.contextmanager
+def cluster_of_user(access: kube_config.Access) -> Iterator[ports.Cluster]:
+    """Kubernetes with the rights of a user."""
+    with contextlib.ExitStack() as stack:
+        yield cluster_client(stack, access, SystemClock())
 
 
 def admission_policies(settings: Settings) -> str:

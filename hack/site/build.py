@@ -1,0 +1,119 @@
+"""`make docs-site`: builds the pages into a folder of their version, lists all versions, and checks every link.
+
+What was built of other versions stays, and is in the menu. Each page is a file that needs no server: the list of
+versions is a script, and so is the index of the search.
+"""
+
+import html
+import json
+import pathlib
+import re
+import sys
+from collections.abc import Iterable, Iterator
+from html.parser import HTMLParser
+from urllib.parse import unquote, urlsplit
+
+from sphinx.cmd import build
+
+PROJECT = pathlib.Path(__file__).resolve().parents[2]
+sys.path[:0] = [str(PROJECT), str(PROJECT / "hack" / "site")]
+
+import navigation  # noqa: E402 - from beside this file
+
+import slurm_bridge  # noqa: E402 - only its version
+
+SITE = PROJECT / "build" / "site"
+#: What a browser loads by itself, and the attribute that says from where.
+LOADED = {"script": "src", "img": "src", "link": "href", "iframe": "src", "source": "src", "object": "data"}
+_REDIRECT = (
+    '<!doctype html><meta charset="utf-8"><meta http-equiv="refresh" content="0; url={0}"><a href="{0}">{0}</a>\n'
+)
+
+
+def main() -> int:
+    """Build and check; the exit status says whether there was neither a warning nor a link without an end."""
+    version = slurm_bridge.__version__
+    out = SITE / version
+    here = pathlib.Path(__file__).parent
+    options = ["-q", "-W", "--keep-going", "-b", "html", "-c", str(here), "-d", str(PROJECT / "build" / "site-read")]
+    status = int(build.main([*options, str(PROJECT), str(out)]))
+    if status:
+        return status
+    (out / "index.html").write_text(_REDIRECT.format(f"{navigation.ROOT}.html"))
+    versions = sorted((one.name for one in SITE.iterdir() if one.is_dir()), key=_order, reverse=True)
+    listed = [{"name": one, "pages": _pages(SITE / one)} for one in versions]
+    (SITE / "versions.js").write_text(f"window.siteVersions = {json.dumps(listed)};\n")
+    (SITE / "index.html").write_text(_REDIRECT.format(f"{versions[0]}/{navigation.ROOT}.html"))
+    found = list(problems(out))
+    print(
+        "\n".join(found)
+        if found
+        else f"{out.relative_to(PROJECT)}: every link of {len(_all(out))} pages leads somewhere"
+    )
+    return 1 if found else 0
+
+
+def _order(version: str) -> tuple[tuple[int, str], ...]:
+    """0.10.0 comes after 0.9.0."""
+    return tuple((int(part) if part.isdigit() else 0, part) for part in re.split(r"[.-]", version))
+
+
+def _pages(out: pathlib.Path) -> list[str]:
+    """The pages that another version may lead to, the first page first."""
+    found = sorted(page.relative_to(out).as_posix() for page in _all(out) if "files" not in page.relative_to(out).parts)
+    first = f"{navigation.ROOT}.html"
+    return [first, *(page for page in found if page != first)]
+
+
+def _all(out: pathlib.Path) -> list[pathlib.Path]:
+    return sorted(out.rglob("*.html"))
+
+
+class Page(HTMLParser):
+    """The names in a page, its links, and what a browser loads with it."""
+
+    def __init__(self, text: str) -> None:
+        super().__init__()
+        self.names: set[str] = set()
+        self.links: set[str] = set()
+        self.loaded: set[str] = set()
+        self.feed(text)
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        """One element."""
+        said = {key: value or "" for key, value in attrs}
+        self.names |= {said[key] for key in ("id", "name") if key in said}
+        if tag == "a" and "href" in said:
+            self.links.add(said["href"])
+        if tag in LOADED and LOADED[tag] in said:
+            self.loaded.add(said[LOADED[tag]])
+
+
+def problems(out: pathlib.Path) -> Iterator[str]:
+    """Every link within the site without a page or heading, and everything that would be loaded from elsewhere."""
+    read = {page: Page(page.read_text(encoding="utf-8")) for page in _all(out)}
+    for page, found in read.items():
+        name = page.relative_to(out).as_posix()
+        yield from (f"{name}: loads {one}" for one in sorted(found.loaded) if urlsplit(one).netloc)
+        ends = {link: _end(page, link) for link in sorted(found.links | found.loaded) if not urlsplit(link).scheme}
+        yield from _lost(name, ends.items(), read)
+
+
+def _end(page: pathlib.Path, link: str) -> tuple[pathlib.Path, str]:
+    parts = urlsplit(html.unescape(link))
+    path = page.parent / unquote(parts.path) if parts.path else page
+    return path.resolve(), unquote(parts.fragment)
+
+
+def _lost(
+    name: str, ends: Iterable[tuple[str, tuple[pathlib.Path, str]]], read: dict[pathlib.Path, Page]
+) -> Iterator[str]:
+    for link, (path, heading) in ends:
+        if not path.exists():
+            yield f"{name}: {link} leads to no page"
+        elif heading and path in read and heading not in read[path].names:
+            yield f"{name}: {link} leads to no heading"
+
+
+if __name__ == "__main__":
+    sys.exit(main())
