@@ -11,6 +11,8 @@ from collections.abc import Iterator
 
 import chart_templates
 import chart_values
+import docs_commands
+import docs_diagrams
 import docs_explained
 import docs_hooks
 import docs_reliability
@@ -51,6 +53,7 @@ def pages() -> dict[pathlib.Path, str]:
         ("annotations.md", "annotations", docs_tables.annotations()),
         ("annotations.md", "environment", docs_tables.environment()),
         ("architecture.md", "packages", packages()),
+        ("command-line.md", "commands", docs_commands.commands()),
         ("configuration.md", "settings", docs_tables.settings()),
         ("contract.md", "cases", cases()),
         ("decisions-table.md", "states", docs_tables.states()),
@@ -91,6 +94,7 @@ def pages() -> dict[pathlib.Path, str]:
     parts[chart_templates.CHART / "values.yaml"] = chart_values.document()
     parts[chart_templates.CHART / "values.schema.json"] = chart_values.schema()
     parts |= dict(chart_templates.files())
+    parts |= {docs / "diagrams" / name: text for name, text in docs_diagrams.files().items()}
     return {**parts, **{docs / EXPLAINED / name: text for name, text in docs_explained.pages().items()}}
 
 

@@ -33,10 +33,12 @@ from slurm_bridge.kube import client as kube_client
 from slurm_bridge.kube import config as kube_config
 from slurm_bridge.model.job import JobRequest
 from slurm_bridge.overlays import metered
+from slurm_bridge.runtime import progress
 from slurm_bridge.runtime.clock import SystemClock
 from slurm_bridge.runtime.hands import Hands
 from slurm_bridge.runtime.http.messages import HttpLimits
 from slurm_bridge.runtime.oddities import Oddities
+from slurm_bridge.runtime.progress import Progress
 from slurm_bridge.settings import loader, shown, sources
 from slurm_bridge.settings.model import Settings
 from slurm_bridge.slurm import calls, fields
@@ -235,15 +237,19 @@ def _submission(request: JobRequest) -> Mapping[str, object]:
     return sent
 
 
-def check(settings: Settings) -> tuple[findings.Finding, ...]:
+def check(settings: Settings, told: Progress = progress.silent) -> tuple[findings.Finding, ...]:
     """Check whether both servers meet the requirements."""
     clock = SystemClock()
     with both(settings, clock) as (cluster, slurm):
-        return _check(settings, cluster, slurm, clock)
+        return _check(settings, cluster, slurm, clock, told)
 
 
 def _check(
-    settings: Settings, cluster: ports.Cluster, slurm: slurm_client.SlurmClient, clock: ports.Clock
+    settings: Settings,
+    cluster: ports.Cluster,
+    slurm: slurm_client.SlurmClient,
+    clock: ports.Clock,
+    told: Progress = progress.silent,
 ) -> tuple[findings.Finding, ...]:
     given, ids = settings.defaults, settings.slurm.job_ids
     # The settings that have to match the servers.
@@ -266,7 +272,8 @@ def _check(
         hybrid_devices=settings.hybrid_devices,
         claimed_gres=daemon_configuration.claimed_gres(settings),
     )
-    facts = collector.gather(slurm, cluster, clock=clock, dice=random.SystemRandom(), wanted=wanted, conf=slurm.conf)
+    dice = random.SystemRandom()
+    facts = collector.gather(slurm, cluster, clock=clock, dice=dice, wanted=wanted, conf=slurm.conf, told=told)
     return table.findings(facts, wanted)
 
 
@@ -284,7 +291,9 @@ class TakeoverOptions:
     force: bool = False
 
 
-def takeover(settings: Settings, options: TakeoverOptions, tell: Callable[[str], None]) -> int:
+def takeover(
+    settings: Settings, options: TakeoverOptions, tell: Callable[[str], None], told: Progress = progress.silent
+) -> int:
     """Hand jobs and pods over from another bridge, or back to it; the exit status."""
     clock = SystemClock()
     with both(settings, clock) as (cluster, slurm):
@@ -296,7 +305,7 @@ def takeover(settings: Settings, options: TakeoverOptions, tell: Callable[[str],
         )
         lease = (settings.leader_election.namespace, settings.leader_election.name)
         pool = Hands(_AT_ONCE)
-        order = HandoverOrder(names=ours, lease=lease, each=pool.each, **dataclasses.asdict(options))
+        order = HandoverOrder(names=ours, lease=lease, each=pool.each, told=told, **dataclasses.asdict(options))
         try:
             return handover.run(order, cluster, slurm, clock, tell)
         finally:

@@ -8,6 +8,7 @@ import html
 import json
 import pathlib
 import re
+import shutil
 import sys
 from collections.abc import Iterable, Iterator
 from html.parser import HTMLParser
@@ -44,6 +45,8 @@ def main() -> int:
     listed = [{"name": one, "pages": _pages(SITE / one)} for one in versions]
     (SITE / "versions.js").write_text(f"window.siteVersions = {json.dumps(listed)};\n")
     (SITE / "index.html").write_text(_REDIRECT.format(f"{versions[0]}/{navigation.ROOT}.html"))
+    # Their pages stand for them.
+    shutil.rmtree(out / "_downloads", ignore_errors=True)
     found = list(problems(out))
     print(
         "\n".join(found)

@@ -8,7 +8,7 @@ import sys
 from collections.abc import Iterator, Sequence
 
 from slurm_bridge import app, errors
-from slurm_bridge.cli import configured, running, user_access
+from slurm_bridge.cli import configured, daemon_config, user_access
 from slurm_bridge.cli.configured import Commands
 from slurm_bridge.explain import text
 from slurm_bridge.explain.explainer import Explainer
@@ -58,8 +58,8 @@ def _configured(options: argparse.Namespace) -> Iterator[tuple[Explainer, str | 
 def _found(options: argparse.Namespace) -> Iterator[tuple[Explainer, str | None]]:
     """As a user: by the configuration that the user may read, with what the user may read of the pods."""
     with user_access.opened(options) as user:
-        found = running.find(user.cluster, options.daemon, options.overrides)
-        running.tell(found.notes)
+        found = daemon_config.find(user.cluster, options.daemon, options.overrides)
+        daemon_config.tell(found.notes)
         with app.explainer(found.settings, offline=True, cluster=user.cluster) as explainer:
             yield explainer, user.namespace
 
@@ -67,8 +67,8 @@ def _found(options: argparse.Namespace) -> Iterator[tuple[Explainer, str | None]
 @contextlib.contextmanager
 def _assumed(options: argparse.Namespace) -> Iterator[tuple[Explainer, str | None]]:
     """By the defaults, without any server."""
-    found = running.assumed("no configuration was given", options.overrides)
-    running.tell(found.notes)
+    found = daemon_config.assumed("no configuration was given", options.overrides)
+    daemon_config.tell(found.notes)
     with app.explainer(found.settings, offline=True) as explainer:
         yield explainer, options.namespace
 

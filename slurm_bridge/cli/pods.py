@@ -6,13 +6,13 @@ import time
 from collections.abc import Callable, Sequence
 
 from slurm_bridge import errors
-from slurm_bridge.cli import pod_states, running, user_access
+from slurm_bridge.cli import daemon_config, shown_pods, user_access
 from slurm_bridge.cli.configured import Commands
-from slurm_bridge.cli.pod_states import PodState
+from slurm_bridge.cli.shown_pods import ShownPod
 from slurm_bridge.cli.user_access import UserCluster
 from slurm_bridge.model import kinds, names, texts
 
-Command = Callable[[argparse.Namespace, UserCluster, Sequence[PodState]], int]
+Command = Callable[[argparse.Namespace, UserCluster, Sequence[ShownPod]], int]
 
 
 def add(commands: "Commands[argparse.ArgumentParser]") -> None:
@@ -32,22 +32,22 @@ def add(commands: "Commands[argparse.ArgumentParser]") -> None:
 
 def _with_pods(run: Command, options: argparse.Namespace) -> int:
     with user_access.opened(options) as user:
-        schedulers = running.scheduler_names(user.cluster, options.daemon)
-        return run(options, user, pod_states.listed(user.cluster, user.namespace, schedulers))
+        schedulers = daemon_config.scheduler_names(user.cluster, options.daemon)
+        return run(options, user, shown_pods.listed(user.cluster, user.namespace, schedulers))
 
 
-def _why(options: argparse.Namespace, user: UserCluster, every: Sequence[PodState]) -> int:
+def _why(options: argparse.Namespace, user: UserCluster, every: Sequence[ShownPod]) -> int:
     if options.subjects:
-        for one in pod_states.found(every, options.subjects, user.namespace):
-            print(texts.plain(f"{'/'.join(one.pod.key)}: {pod_states.line(one)}"))
+        for said in shown_pods.lines(shown_pods.found(every, options.subjects, user.namespace)):
+            print(texts.plain(said))
         return 0
-    lines = list(pod_states.dominant(every))
+    lines = list(shown_pods.dominant(every))
     print("\n".join(map(texts.plain, lines)) if lines else f"no pod of the bridge waits in {_place(user)}")
     return 0
 
 
-def _jobs(options: argparse.Namespace, user: UserCluster, every: Sequence[PodState]) -> int:
-    rows = pod_states.jobs(every, ended=options.ended)
+def _jobs(options: argparse.Namespace, user: UserCluster, every: Sequence[ShownPod]) -> int:
+    rows = shown_pods.jobs(every, ended=options.ended)
     if len(rows) == 1:
         print(f"no pod of the bridge is in {_place(user)}")
         return 0
@@ -59,17 +59,17 @@ def _jobs(options: argparse.Namespace, user: UserCluster, every: Sequence[PodSta
     return 0
 
 
-def _retry(options: argparse.Namespace, user: UserCluster, every: Sequence[PodState]) -> int:
+def _retry(options: argparse.Namespace, user: UserCluster, every: Sequence[ShownPod]) -> int:
     """Status 1: one of the pods is not parked, or could not be changed."""
     if bool(options.subjects) == options.every:
         raise errors.BadConfiguration("name pods or what makes them, or give --all")
-    chosen = every if options.every else pod_states.found(every, options.subjects, user.namespace)
+    chosen = every if options.every else shown_pods.found(every, options.subjects, user.namespace)
     parked = [
         one.pod for one in chosen if names.ANNOTATION_PARKED in one.pod.metadata.annotations and not one.pod.bound
     ]
     for one in chosen:
         if one.pod not in parked and not options.every:
-            print(texts.plain(f"{'/'.join(one.pod.key)} is not parked: {pod_states.line(one)}"))
+            print(texts.plain(f"{'/'.join(one.pod.key)} is not parked: {shown_pods.line(one)}"))
     # One value for all: members of a gang that differ in it would only be read as one longer text.
     value, failed = str(time.time_ns()), 0
     for pod in parked:

@@ -19,6 +19,9 @@ from slurm_bridge.runtime import safe_yaml
 from slurm_bridge.settings import keys, trees
 from slurm_bridge.settings.trees import Assignment, Path, SettingsTree
 
+#: The configuration in a ConfigMap.
+KEY = "config.yaml"
+
 #: `SLURM_BRIDGE__SLURM__URL` is `slurm.url`. Two underscores: Kubernetes itself sets variables with one.
 PREFIX = "SLURM_BRIDGE__"
 
@@ -88,7 +91,7 @@ def document(text: str, path: str) -> SettingsSource:
     """What a text says that is called so."""
     nothing = SettingsTree(values={}, places={(): path})
     try:
-        node, values = safe_yaml.composed(text)
+        node, values = safe_yaml.composed(_inside(text))
     except safe_yaml.NotYaml as error:
         place = path if error.line is None else f"{path}:{error.line}"
         return SettingsSource(nothing, [ConfigurationProblem(place=place, message=f"is not YAML: {error.what}")])
@@ -104,6 +107,18 @@ def document(text: str, path: str) -> SettingsSource:
             ],
         )
     return SettingsSource(SettingsTree(values=values, places={**dict(_places(node, path)), (): path}), problems)
+
+
+def _inside(text: str) -> str:
+    """Of the manifest of a ConfigMap, as deploy/ has it, the configuration in it, which keeps its lines."""
+    node, values = safe_yaml.composed(text)
+    held = values.get("data") if isinstance(values, dict) and values.get("kind") == "ConfigMap" else None
+    inside = held.get(KEY) if isinstance(held, dict) else None
+    if not isinstance(node, yaml.MappingNode) or not isinstance(inside, str):
+        return text
+    data = next(value for key, value in node.value if key.value == "data")
+    scalar = next(value for key, value in data.value if key.value == KEY)
+    return "\n" * (scalar.start_mark.line + (scalar.style in ("|", ">"))) + inside
 
 
 def fingerprint(path: pathlib.Path) -> str:

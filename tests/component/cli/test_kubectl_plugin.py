@@ -110,6 +110,20 @@ def test_why_without_a_name_has_one_line_for_each_reason(kube: world.PocketKube,
     assert second.startswith("team/a: NotAllowed")
 
 
+def test_members_that_say_the_same_are_one_line(kube: world.PocketKube, run: Run) -> None:
+    """However many there are; a member that says something else has its own."""
+    owner = {"apiVersion": "batch/v1", "kind": "Job", "name": "train", "uid": "u", "controller": True}
+    for number in range(3):
+        pod(
+            kube, f"train-{number}", "Parked" if number else "NotAllowed", "said", metadata={"ownerReferences": [owner]}
+        )
+    shown = run("why", "job/train")[1].splitlines()
+    assert [line.partition(" pods")[0] for line in shown] == [
+        "2",
+        "team/train-0: NotAllowed: said. Next: Use what the policy allows, or ask its administrator.",
+    ]
+
+
 def test_pods_of_a_job_are_found_by_its_name(kube: world.PocketKube, run: Run) -> None:
     """With its kind, in any case, and without."""
     owner = {"apiVersion": "batch/v1", "kind": "Job", "name": "train", "uid": "u", "controller": True}

@@ -6,7 +6,7 @@ All of it is read from the pods, with the rights of the user: labels, conditions
 import dataclasses
 import re
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Final
 
 from slurm_bridge import errors, ports
@@ -27,7 +27,7 @@ _SILENT: Final = (
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
-class PodState:
+class ShownPod:
     """`reason` is Slurm's own where the job waits in Slurm, else the bridge's; `job` is 0 while there is none."""
 
     pod: Pod
@@ -49,28 +49,30 @@ class PodState:
         return f"{maker.kind}/{maker.name}" if maker is not None else f"Pod/{self.pod.metadata.name}"
 
 
-def of(pod: Pod) -> PodState:
+def of(pod: Pod) -> ShownPod:
     """The state of a pod that the bridge schedules."""
     if pod.terminal:
-        return PodState(pod=pod, state="ENDED", job=_label(pod), reason=pod.status.phase)
+        return ShownPod(pod=pod, state="ENDED", job=_label(pod), reason=pod.status.phase)
     if pod.bound:
         state = "ENDING" if pod.terminating else "RUNNING" if pod.status.phase == "Running" else "STARTING"
-        return PodState(pod=pod, state=state, job=_label(pod))
+        return ShownPod(pod=pod, state=state, job=_label(pod))
     said = conditions.find(pod, conditions.SCHEDULED)
     if said is None or said.status != "False" or not said.reason:
-        return PodState(pod=pod, state="WAITING", message=_SILENT[0], next=_SILENT[1])
+        return ShownPod(pod=pod, state="WAITING", message=_SILENT[0], next=_SILENT[1])
     return _waiting(pod, said)
 
 
-def _waiting(pod: Pod, said: Condition) -> PodState:
+def _waiting(pod: Pod, said: Condition) -> ShownPod:
     message, reason = texts.bounded(said.message or ""), texts.shown(said.reason or "")
     found = _JOB.search(message) if reason == "SlurmJobPending" else None
     job, of_slurm = (int(found[1]), found[2] or "") if found else (0, "")
     state = "QUEUED" if job else "PARKED" if reason == "Parked" else "WAITING"
     step = next_steps.step(of_slurm or reason, job)
-    if state == "PARKED":
-        step = f"Change the request, or run: kubectl slurm retry --namespace {pod.key[0]} {pod.key[1]}"
-    return PodState(pod=pod, state=state, job=job, reason=of_slurm or reason, message=message, next=step)
+    shown = ShownPod(pod=pod, state=state, job=job, reason=of_slurm or reason, message=message, next=step)
+    if state != "PARKED":
+        return shown
+    step = f"Change the request, or run: kubectl slurm retry --namespace {pod.key[0]} {shown.workload}"
+    return dataclasses.replace(shown, next=step)
 
 
 def _label(pod: Pod) -> int:
@@ -78,14 +80,14 @@ def _label(pod: Pod) -> int:
     return int(said) if said.isascii() and _DIGITS.fullmatch(said) else 0
 
 
-def listed(cluster: ports.Cluster, namespace: str | None, schedulers: frozenset[str]) -> Sequence[PodState]:
+def listed(cluster: ports.Cluster, namespace: str | None, schedulers: frozenset[str]) -> Sequence[ShownPod]:
     """All pods of these schedulers, in order."""
     found = cluster.list(kinds.PODS, ports.Scope(namespace=namespace)).items
     ours = (pod for pod in found if pod.spec.scheduler_name in schedulers)
     return [of(pod) for pod in sorted(ours, key=lambda pod: pod.key)]
 
 
-def named(every: Sequence[PodState], subject: str) -> Sequence[PodState]:
+def named(every: Sequence[ShownPod], subject: str) -> Sequence[ShownPod]:
     """The pods of this name, or of the object of this name that makes them: `a`, `pod/a`, `job/train`."""
     kind, slash, name = subject.rpartition("/")
     if not slash or kind.lower() in ("pod", "pods", "po"):
@@ -109,9 +111,9 @@ def _is(kind: str, name: str, workload: tuple[str, str]) -> bool:
     return name == workload[1] and kind.lower() in ("", workload[0].lower(), f"{workload[0].lower()}s")
 
 
-def found(every: Sequence[PodState], subjects: Iterable[str], namespace: str | None) -> Sequence[PodState]:
+def found(every: Sequence[ShownPod], subjects: Iterable[str], namespace: str | None) -> Sequence[ShownPod]:
     """The pods of all subjects; NotFound names the first without any."""
-    together: dict[tuple[str, str], PodState] = {}
+    together: dict[tuple[str, str], ShownPod] = {}
     for subject in subjects:
         there = named(every, subject)
         if not there:
@@ -123,9 +125,9 @@ def found(every: Sequence[PodState], subjects: Iterable[str], namespace: str | N
     return list(together.values())
 
 
-def jobs(every: Iterable[PodState], *, ended: bool) -> list[tuple[str, ...]]:
+def jobs(every: Iterable[ShownPod], *, ended: bool) -> list[tuple[str, ...]]:
     """A table with a row for each job, and for the pods of each workload that have none."""
-    groups: dict[tuple[object, ...], list[PodState]] = defaultdict(list)
+    groups: dict[tuple[object, ...], list[ShownPod]] = defaultdict(list)
     for one in every:
         if ended or one.state != "ENDED":
             groups[one.pod.key[0], one.job, one.state, one.reason, one.workload].append(one)
@@ -138,23 +140,34 @@ def jobs(every: Iterable[PodState], *, ended: bool) -> list[tuple[str, ...]]:
     return rows
 
 
-def dominant(every: Iterable[PodState]) -> Iterator[str]:
+def dominant(every: Iterable[ShownPod]) -> Iterator[str]:
     """One line for each reason, the one of most pods first."""
-    groups: dict[tuple[str, str], list[PodState]] = defaultdict(list)
+    return _lines(every, lambda one: (one.reason, one.state) if one.waits else None)
+
+
+def lines(every: Iterable[ShownPod]) -> Iterator[str]:
+    """One line for each, and one for all that say the same, as the members of a gang do."""
+    return _lines(every, lambda one: (one.reason, one.state, one.message) if one.waits else line(one))
+
+
+def _lines(every: Iterable[ShownPod], alike: Callable[[ShownPod], object]) -> Iterator[str]:
+    """One line for all pods that are alike; those that are like nothing have none."""
+    groups: dict[object, list[ShownPod]] = defaultdict(list)
     for one in every:
-        if one.waits:
-            groups[one.reason, one.state].append(one)
+        if (key := alike(one)) is not None:
+            groups[key].append(one)
     for members in sorted(groups.values(), key=lambda found: (-len(found), found[0].pod.key)):
         first = members[0]
         many = f"{len(members)} pods, first " if len(members) > 1 else ""
         yield f"{many}{'/'.join(first.pod.key)}: {line(first)}"
 
 
-def line(one: PodState) -> str:
+def line(one: ShownPod) -> str:
     """The dominant reason and the next step."""
     if one.state == "ENDED":
         return f"has ended ({one.reason})"
     if not one.waits:
         return f"{one.state.lower()} on node {one.pod.spec.node_name}" + (f", Slurm job {one.job}" if one.job else "")
     head = f"{one.reason}: {one.message}" if one.reason and one.reason not in one.message else one.message
-    return f"{head.rstrip('.')}. Next: {one.next}" if one.next else head
+    end = "" if head.endswith((".", "?", "!")) else "."
+    return f"{head}{end} Next: {one.next}" if one.next else head

@@ -14,15 +14,15 @@ from slurm_bridge.hooks import registry
 from slurm_bridge.model import kinds, texts
 from slurm_bridge.model.services import ConfigMap
 from slurm_bridge.runtime import packages
-from slurm_bridge.settings import loader
+from slurm_bridge.settings import loader, sources
 from slurm_bridge.settings.groups import HookSettings
 from slurm_bridge.settings.model import Settings
 from slurm_bridge.settings.sources import WrittenText
 
-#: What all objects of deploy/ are labelled with, the namespace of deploy/, and the key with the configuration.
+#: What all objects of deploy/ are labelled with, and the namespace of deploy/.
 LABEL: Final = "app.kubernetes.io/name=slurm-bridge"
 NAMESPACE: Final = "slurm-bridge-system"
-KEY: Final = "config.yaml"
+KEY: Final = sources.KEY
 
 #: What a configuration has to say, and what is not used here.
 _ASSUMED: Final = WrittenText(
