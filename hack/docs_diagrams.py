@@ -31,7 +31,7 @@ class Box:
         rest = f'fill="{SOFT}" font-size="13"'
         texts = "".join(
             f'<text x="{middle}" y="{self.y + 25 + LINE * number}" text-anchor="middle" {rest if number else head}>'
-            f"{html.escape(line)}</text>"
+            f"{html.escape(line, quote=False)}</text>"
             for number, line in enumerate(self.lines)
         )
         return (
@@ -93,11 +93,11 @@ def _overview() -> str:
         Arrow(start=(600, 68), end=(680, 68), words="2 submit", at=(640, 40)),
         Arrow(start=(680, 92), end=(600, 92), words="3 nodes", at=(640, 130)),
         Arrow(start=(450, 92), end=(370, 92), words="4 bind", at=(410, 130)),
-        Box(x=220, y=170, width=150, fill="kubernetes", lines=("kubelet runs the pod",)),
+        Box(x=200, y=170, width=190, fill="kubernetes", lines=("kubelet runs the pod",)),
         Arrow(start=(295, 109), end=(295, 170)),
         Box(x=450, y=170, width=350, fill="slurm", lines=("the placeholder job holds its room",)),
         Arrow(start=(740, 109), end=(740, 170)),
-        Arrow(start=(370, 190), end=(450, 190), words="5 both end", at=(410, 160)),
+        Arrow(start=(390, 190), end=(450, 190), words="5 both end", at=(420, 160)),
     )
 
 
@@ -106,16 +106,16 @@ def _deployment() -> str:
         "Where the daemon runs, and which servers it talks to",
         820,
         300,
-        Box(x=20, y=30, width=200, fill="kubernetes", lines=("API server", "watches, bindings, conditions")),
+        Box(x=20, y=30, width=200, fill="kubernetes", lines=("API server", "watches and bindings")),
         Box(
-            x=310,
+            x=295,
             y=20,
-            width=200,
+            width=230,
             fill="bridge",
             lines=("slurm-bridge, leader", "namespace slurm-bridge-system", "one of two replicas"),
         ),
         Box(x=600, y=30, width=200, fill="slurm", lines=("slurmrestd", "an operator's token (JWT)")),
-        Box(x=310, y=120, width=200, fill="bridge", lines=("slurm-bridge, standby", "takes over by a Lease")),
+        Box(x=295, y=120, width=230, fill="bridge", lines=("slurm-bridge, standby", "takes over by a Lease")),
         Box(x=600, y=130, width=200, fill="slurm", lines=("slurmctld", "decides where and when")),
         Box(x=20, y=130, width=200, fill="kubernetes", lines=("webhook (optional)", "errors at kubectl apply")),
         Box(
@@ -125,8 +125,8 @@ def _deployment() -> str:
             fill="kubernetes",
             lines=("nodes", "a kubelet; with a slurmd, native jobs share the node"),
         ),
-        Arrow(start=(310, 60), end=(220, 60), words="HTTPS", at=(265, 52)),
-        Arrow(start=(510, 60), end=(600, 60), words="HTTPS", at=(555, 52)),
+        Arrow(start=(295, 60), end=(220, 60), words="HTTPS", at=(260, 52)),
+        Arrow(start=(525, 60), end=(600, 60), words="HTTPS", at=(560, 52)),
         Arrow(start=(700, 89), end=(700, 130)),
         Arrow(start=(120, 89), end=(120, 130)),
         Arrow(start=(220, 80), end=(300, 230)),
@@ -138,7 +138,7 @@ def _hooks() -> str:
     steps = (
         ("admit", "may it be", "submitted?"),
         ("capacity", "is there room", "in its queue?"),
-        ("filter", "which nodes", "can never run it?"),
+        ("filter", "which nodes", "never run it?"),
         ("score", "how good are", "the others?"),
         ("subset", "which nodes", "first?"),
         ("commit", "still valid?", "submit"),
@@ -155,10 +155,10 @@ def _hooks() -> str:
         240,
         *boxes,
         *arrows,
-        Box(x=20, y=170, width=252, fill="user", lines=("Wait or Reject: said on the pod",)),
+        Box(x=20, y=170, width=290, fill="user", lines=("Wait or Reject: said on the pod",)),
         Arrow(start=(79, 108), end=(79, 170)),
         Arrow(start=(213, 108), end=(213, 170)),
-        Box(x=422, y=170, width=394, fill="slurm", lines=("job of Slurm, excluded nodes: one emitter for all hooks",)),
+        Box(x=426, y=170, width=390, fill="slurm", lines=("the job, without the excluded nodes",)),
         Arrow(start=(749, 108), end=(749, 170)),
     )
 
@@ -168,8 +168,8 @@ def _gang() -> str:
         "The pods of a gang wait together, get one job, and start together",
         820,
         150,
-        Box(x=20, y=40, width=170, fill="kubernetes", lines=("4 pods are created", "until then: GangIncomplete")),
-        Box(x=230, y=40, width=170, fill="bridge", lines=("one placeholder", "4 tasks, fewest nodes")),
+        Box(x=20, y=40, width=170, fill="kubernetes", lines=("4 pods are created", "else GangIncomplete")),
+        Box(x=230, y=40, width=170, fill="bridge", lines=("one placeholder", "4 tasks, few nodes")),
         Box(x=440, y=40, width=150, fill="slurm", lines=("Slurm's queue", "nodes for all")),
         Box(x=630, y=40, width=170, fill="kubernetes", lines=("4 pods are bound", "all, or none")),
         Arrow(start=(190, 70), end=(230, 70)),

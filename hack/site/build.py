@@ -41,7 +41,9 @@ def main() -> int:
     if status:
         return status
     (out / "index.html").write_text(_REDIRECT.format(f"{navigation.ROOT}.html"))
-    versions = sorted((one.name for one in SITE.iterdir() if one.is_dir()), key=_order, reverse=True)
+    versions = sorted(
+        (one.name for one in SITE.iterdir() if one.is_dir() and one.name[:1] != "."), key=_order, reverse=True
+    )
     listed = [{"name": one, "pages": _pages(SITE / one)} for one in versions]
     (SITE / "versions.js").write_text(f"window.siteVersions = {json.dumps(listed)};\n")
     (SITE / "index.html").write_text(_REDIRECT.format(f"{versions[0]}/{navigation.ROOT}.html"))

@@ -31,7 +31,7 @@ nitpicky = True
 suppress_warnings = ["myst.header"]
 
 html_theme = "furo"
-html_title = f"slurm-bridge {release}"
+html_title = "slurm-bridge"
 html_static_path = ["static"]
 html_css_files = ["site.css"]
 # The list of versions is beside the folders of all versions.
