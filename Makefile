@@ -184,7 +184,7 @@ $(DOCS)/ready: requirements/docs.lock
 
 docs-site: $(DOCS)/ready ## the documents as a site in build/site, with search and versions; every link is checked
 	@echo "make docs-site: building the site of this version, and checking every link"
-	@$(DOCS)/bin/python hack/site/build.py
+	@$(DOCS)/bin/python hack/site/build_site.py
 
 tutorial: $(READY) ## run every command of docs/tutorial.md in order; starts the local cluster and removes it
 	@echo "make tutorial: the commands of docs/tutorial.md, on the local cluster, which is removed at the end"

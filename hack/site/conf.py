@@ -6,8 +6,7 @@ import sys
 PROJECT = pathlib.Path(__file__).resolve().parents[2]
 sys.path[:0] = [str(PROJECT), str(PROJECT / "hack" / "site")]
 
-import navigation  # noqa: E402 - from beside this file
-
+import site_navigation  # noqa: E402 - from beside this file
 import slurm_bridge  # noqa: E402 - only its version
 
 project = "slurm-bridge"
@@ -15,9 +14,12 @@ copyright = ""  # noqa: A001 - Sphinx asks for this name
 release = slurm_bridge.__version__
 
 extensions = ["myst_parser", "sphinx_copybutton", "source_pages"]
-root_doc = navigation.ROOT
+root_doc = site_navigation.ROOT
 # Few patterns: each is compiled for each page.
-include_patterns = [*(f"{page}.md" for page in navigation.TOP), *(f"{folder}/**" for folder in navigation.FOLDERS)]
+include_patterns = [
+    *(f"{page}.md" for page in site_navigation.TOP),
+    *(f"{folder}/**" for folder in site_navigation.FOLDERS),
+]
 # Folders without pages are not walked through.
 exclude_patterns = [".*", "build", "slurm_bridge", "tests", "hack/site/**", "**/__pycache__"]
 # Headings are named as on code hosts, down to the deepest.
@@ -53,7 +55,7 @@ html_sidebars = {
         "sidebar/versions.html",
         "sidebar/search.html",
         "sidebar/scroll-start.html",
-        "sidebar/navigation.html",
+        "sidebar/site_navigation.html",
         "sidebar/scroll-end.html",
     ]
 }

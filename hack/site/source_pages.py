@@ -9,7 +9,6 @@ import re
 from typing import Any, ClassVar
 
 import furo
-import navigation
 from docutils import nodes
 from pygments import highlight
 from pygments.formatters import HtmlFormatter
@@ -17,6 +16,8 @@ from pygments.lexers import get_lexer_for_filename
 from sphinx import addnodes
 from sphinx.application import Sphinx
 from sphinx.transforms.post_transforms import SphinxPostTransform
+
+import site_navigation
 
 FOLDER = "files"
 
@@ -43,7 +44,7 @@ def _placed(app: Sphinx, page: str, source: list[str]) -> None:
     project = pathlib.Path(app.srcdir)
     folder = (project / page).parent
     text = LINK.sub(lambda link: f"]({_file(folder, link[1])})", source[0])
-    source[0] = "\n\n".join([text, *navigation.trees(project, page)])
+    source[0] = "\n\n".join([text, *site_navigation.trees(project, page)])
 
 
 def _file(folder: pathlib.Path, target: str) -> str:
@@ -59,7 +60,7 @@ def _listed(app: Sphinx, page: str, _template: str, context: dict[str, Any], _tr
     project, titles, to = pathlib.Path(app.srcdir), app.env.titles, context["pathto"]
 
     def item(one: str, level: int) -> str:
-        inside = navigation.below(project, one) if one in navigation.BELOW else ()
+        inside = site_navigation.below(project, one) if one in site_navigation.BELOW else ()
         opened = page == one or page in inside
         mark = f"toctree-l{level}{' current' if opened else ''}{' current-page' if page == one else ''}"
         more = "".join(item(child, level + 1) for child in inside) if opened else ""
@@ -72,7 +73,7 @@ def _listed(app: Sphinx, page: str, _template: str, context: dict[str, Any], _tr
     context["pages_by_role"] = "".join(
         f'<p class="caption" role="heading"><span class="caption-text">{html.escape(part)}</span></p>'
         f"<ul>{''.join(item(one, 1) for one in pages)}</ul>"
-        for part, pages in navigation.parts(project).items()
+        for part, pages in site_navigation.parts(project).items()
     )
 
 
@@ -113,7 +114,9 @@ def _page(name: str, body: str) -> str:
     """Styled as the others; the theme that was chosen there counts here, too."""
     root = "../" * (name.count("/") + 1)
     sheets = "".join(f'<link rel="stylesheet" href="{root}_static/{sheet}">' for sheet in SHEETS)
-    heading = f'<p><a href="{root}{navigation.ROOT}.html">slurm-bridge</a></p><h1><code>{html.escape(name)}</code></h1>'
+    heading = (
+        f'<p><a href="{root}{site_navigation.ROOT}.html">slurm-bridge</a></p><h1><code>{html.escape(name)}</code></h1>'
+    )
     return f"""<!doctype html>
 <html lang="en"><head><meta charset="utf-8"><meta name="viewport" content="width=device-width,initial-scale=1">
 <title>{html.escape(name)}</title>{sheets}</head>
