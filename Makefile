@@ -6,7 +6,7 @@ BIN    := $(VENV)/bin
 READY  := $(VENV)/ready
 
 .DEFAULT_GOAL := help
-.PHONY: help run test thorough simulate storms fuzz coverage check cluster-up cluster-down cluster-status cluster-test contract e2e nodes devices failures frameworks chaos soak oracle bench bench-hooks bench-cpu docs lock clean monitoring browser
+.PHONY: help run test thorough simulate storms fuzz coverage check cluster-up cluster-down cluster-status cluster-test contract e2e nodes devices failures frameworks chaos soak oracle bench bench-hooks bench-cpu docs lock clean monitoring browser docs-site tutorial
 
 # How many seeded runs `make simulate` takes, and what `make chaos`, `make bench` and the other benches are told
 # (CHAOS=--short).
@@ -187,6 +187,22 @@ bench-cpu: $(READY) ## the daemon's CPU per pod, without families of hooks, with
 docs: $(READY) ## write the generated pages again, and the generated parts of others
 	@echo "make docs: writing docs/explained/ and the generated parts of README.md and docs/"
 	@$(BIN)/python hack/docs.py
+
+DOCS := build/docs-venv
+
+$(DOCS)/ready: requirements/docs.lock
+	@echo "make: installing the pinned packages for the documents into $(DOCS)"
+	@$(PYTHON) -m venv $(DOCS)
+	@$(DOCS)/bin/pip install --quiet --disable-pip-version-check --require-hashes -r requirements/docs.lock
+	@touch $(DOCS)/ready
+
+docs-site: $(DOCS)/ready ## the documents as a site in build/site, with search and versions; every link is checked
+	@echo "make docs-site: building the site of this version, and checking every link"
+	@$(DOCS)/bin/python hack/site/build_site.py
+
+tutorial: $(READY) ## run every command of docs/tutorial.md in order; starts the local cluster and removes it
+	@echo "make tutorial: the commands of docs/tutorial.md, on the local cluster, which is removed at the end"
+	@$(BIN)/pytest -q tests/tutorial
 
 lock: $(READY) ## pin the dependencies anew
 	@echo "make lock: resolving the ranges of pyproject.toml into requirements/*.lock"

@@ -12,6 +12,8 @@ from collections.abc import Iterator
 import board_files
 import chart_templates
 import chart_values
+import docs_commands
+import docs_diagrams
 import docs_explained
 import docs_hooks
 import docs_reliability
@@ -52,6 +54,7 @@ def pages() -> dict[pathlib.Path, str]:
         ("annotations.md", "annotations", docs_tables.annotations()),
         ("annotations.md", "environment", docs_tables.environment()),
         ("architecture.md", "packages", packages()),
+        ("command-line.md", "commands", docs_commands.commands()),
         ("configuration.md", "settings", docs_tables.settings()),
         ("contract.md", "cases", cases()),
         ("decisions-table.md", "states", docs_tables.states()),
@@ -95,6 +98,7 @@ def pages() -> dict[pathlib.Path, str]:
     parts[chart_templates.CHART / "values.schema.json"] = chart_values.schema()
     parts |= board_files.files()
     parts |= dict(chart_templates.files(parts))
+    parts |= {docs / "diagrams" / name: text for name, text in docs_diagrams.files().items()}
     return {**parts, **{docs / EXPLAINED / name: text for name, text in docs_explained.pages().items()}}
 
 

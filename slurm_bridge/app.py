@@ -35,10 +35,12 @@ from slurm_bridge.kube import client as kube_client
 from slurm_bridge.kube import config as kube_config
 from slurm_bridge.model.job import JobRequest
 from slurm_bridge.overlays import metered
+from slurm_bridge.runtime import progress
 from slurm_bridge.runtime.clock import SystemClock
 from slurm_bridge.runtime.hands import Hands
 from slurm_bridge.runtime.http.messages import HttpLimits
 from slurm_bridge.runtime.oddities import Oddities
+from slurm_bridge.runtime.progress import Progress
 from slurm_bridge.settings import loader, shown, sources
 from slurm_bridge.settings.model import Settings
 from slurm_bridge.slurm import calls, fields
@@ -181,8 +183,12 @@ def adapter_settings(settings: Settings) -> slurm_settings.SlurmSettings:
 
 
 @contextlib.contextmanager
-def explainer(settings: Settings, *, offline: bool, clock: ports.Clock | None = None) -> Iterator[Explainer]:
+def explainer(
+    settings: Settings, *, offline: bool, clock: ports.Clock | None = None, cluster: ports.Cluster | None = None
+) -> Iterator[Explainer]:
     """Explains what the daemon would do with these settings at the clock's time; offline it asks no server.
+
+    Offline with a `cluster`, pods and their owners are read there, and nothing else.
 
     Background work of hooks runs within the pass here, so that its results are complete.
     """
@@ -209,7 +215,14 @@ def explainer(settings: Settings, *, offline: bool, clock: ports.Clock | None = 
         stack.callback(means.chain.close)
         reading.kept.declare(means.chain.annotations)
         kinds, options = daemon_configuration.owner_kinds(settings), daemon_configuration.workloads(settings)
-        yield Explainer(means, servers, kinds, options)
+        yield Explainer(means, servers, kinds, options, cluster)
+
+
+@contextlib.contextmanager
+def cluster_of_user(access: kube_config.Access) -> Iterator[ports.Cluster]:
+    """Kubernetes with the rights of a user."""
+    with contextlib.ExitStack() as stack:
+        yield cluster_client(stack, access, SystemClock())
 
 
 def admission_policies(settings: Settings) -> str:
@@ -235,15 +248,19 @@ def _submission(request: JobRequest) -> Mapping[str, object]:
     return sent
 
 
-def check(settings: Settings) -> tuple[findings.Finding, ...]:
+def check(settings: Settings, told: Progress = progress.silent) -> tuple[findings.Finding, ...]:
     """Check whether both servers meet the requirements."""
     clock = SystemClock()
     with both(settings, clock) as (cluster, slurm):
-        return _check(settings, cluster, slurm, clock)
+        return _check(settings, cluster, slurm, clock, told)
 
 
 def _check(
-    settings: Settings, cluster: ports.Cluster, slurm: slurm_client.SlurmClient, clock: ports.Clock
+    settings: Settings,
+    cluster: ports.Cluster,
+    slurm: slurm_client.SlurmClient,
+    clock: ports.Clock,
+    told: Progress = progress.silent,
 ) -> tuple[findings.Finding, ...]:
     given, ids = settings.defaults, settings.slurm.job_ids
     # The settings that have to match the servers.
@@ -267,7 +284,8 @@ def _check(
         hybrid_devices=settings.hybrid_devices,
         claimed_gres=daemon_configuration.claimed_gres(settings),
     )
-    facts = collector.gather(slurm, cluster, clock=clock, dice=random.SystemRandom(), wanted=wanted, conf=slurm.conf)
+    dice = random.SystemRandom()
+    facts = collector.gather(slurm, cluster, clock=clock, dice=dice, wanted=wanted, conf=slurm.conf, told=told)
     return table.findings(facts, wanted)
 
 
@@ -285,7 +303,9 @@ class TakeoverOptions:
     force: bool = False
 
 
-def takeover(settings: Settings, options: TakeoverOptions, tell: Callable[[str], None]) -> int:
+def takeover(
+    settings: Settings, options: TakeoverOptions, tell: Callable[[str], None], told: Progress = progress.silent
+) -> int:
     """Hand jobs and pods over from another bridge, or back to it; the exit status."""
     clock = SystemClock()
     with both(settings, clock) as (cluster, slurm):
@@ -297,7 +317,7 @@ def takeover(settings: Settings, options: TakeoverOptions, tell: Callable[[str],
         )
         lease = (settings.leader_election.namespace, settings.leader_election.name)
         pool = Hands(_AT_ONCE)
-        order = HandoverOrder(names=ours, lease=lease, each=pool.each, **dataclasses.asdict(options))
+        order = HandoverOrder(names=ours, lease=lease, each=pool.each, told=told, **dataclasses.asdict(options))
         try:
             return handover.run(order, cluster, slurm, clock, tell)
         finally:

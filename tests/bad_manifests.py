@@ -176,7 +176,7 @@ def _specs(scheduler: str) -> tuple[BadManifest, ...]:
             manifest=pod("bad-node", scheduler, nodeName="n1"),
             words=("spec.nodeName cannot be set beside schedulerName",),
         ),
-        BadManifest(name="owners", manifest=owned, words=("17 owner references, allowed are 16",)),
+        BadManifest(name="owners", manifest=owned, words=("17 owner references; at most 16 are allowed",)),
         BadManifest(
             name="tolerations",
             manifest=pod("bad-tolerations", scheduler, tolerations=tolerations),
@@ -185,7 +185,7 @@ def _specs(scheduler: str) -> tuple[BadManifest, ...]:
         BadManifest(
             name="cpus",
             manifest=pod("bad-cpus", scheduler, containers=[huge]),
-            words=("requests 70000 cpus, allowed are at most 65533",),
+            words=("requests 70000 cpus; at most 65533 are allowed",),
         ),
         BadManifest(
             name="spread",

@@ -225,7 +225,9 @@ def node(spec: str, subject: str) -> str:
 def owners(subject: str) -> str:
     """More owners than any controller writes."""
     found = "object.metadata.ownerReferences"
-    message = f'{subject} + ": has " + string(size({found})) + " owner references, allowed are {content.MOST_OWNERS}"'
+    message = (
+        f'{subject} + ": has " + string(size({found})) + " owner references; at most {content.MOST_OWNERS} are allowed"'
+    )
     return if_(f"has({found}) && size({found}) > {content.MOST_OWNERS}", message)
 
 
@@ -237,7 +239,7 @@ def _sizes(spec: str, subject: str) -> list[str]:
     found = []
     for path in paths:
         called, most = "spec" + path.removeprefix(spec), sizes.MOST_TERMS
-        message = f'{subject} + ": {called} has " + string(size({path})) + " entries, allowed are {most}"'
+        message = f'{subject} + ": {called} has " + string(size({path})) + " entries; at most {most} are allowed"'
         found.append(if_(f"{_there(path, spec)} && size({path}) > {most}", message))
     return found
 
@@ -251,7 +253,7 @@ def _there(path: str, spec: str) -> str:
 def _cpus(spec: str, subject: str) -> str:
     """More cpus than Slurm counts, of its containers together."""
     total, most = _sum(spec, "cpu"), forms.MOST_SHORT
-    message = f'{subject} + ": requests " + string(int({total})) + " cpus, allowed are at most {most}"'
+    message = f'{subject} + ": requests " + string(int({total})) + " cpus; at most {most} are allowed"'
     return if_(f"{total} > {float(most)}", message)
 
 

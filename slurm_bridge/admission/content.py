@@ -26,7 +26,11 @@ def of_pod(request: AdmissionRequest, manifest: Json, rules: AdmissionRules) -> 
     """Everything that is wrong with a pod of the bridge."""
     owners = part(manifest, "metadata").get("ownerReferences")
     count = len(owners) if isinstance(owners, list) else 0
-    many = (f"{request.about}: has {count} owner references, allowed are {MOST_OWNERS}",) if count > MOST_OWNERS else ()
+    many = (
+        (f"{request.about}: has {count} owner references; at most {MOST_OWNERS} are allowed",)
+        if count > MOST_OWNERS
+        else ()
+    )
     try:
         pod = drafts.read(kinds.PODS, manifest, request.namespace, request.called)
     except drafts.UnreadableManifest as problem:

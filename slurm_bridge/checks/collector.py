@@ -10,11 +10,16 @@ from slurm_bridge.checks.facts import CheckFacts, Expectations
 from slurm_bridge.model import kinds
 from slurm_bridge.model.slurmconf import SlurmConf
 from slurm_bridge.model.slurmnode import Partition, SlurmNode
+from slurm_bridge.runtime import progress
+from slurm_bridge.runtime.progress import Progress
 
 T = TypeVar("T")
 
+#: Eight reads, and a placeholder job.
+_STEPS = 9
 
-def gather(
+
+def gather(  # noqa: PLR0913 - both servers, and what a run of the command has
     slurm: ports.Slurm,
     cluster: ports.Cluster,
     *,
@@ -22,11 +27,14 @@ def gather(
     dice: random.Random,
     wanted: Expectations,
     conf: Callable[[], SlurmConf | None],
+    told: Progress = progress.silent,
 ) -> CheckFacts:
     """Read both servers, ask about our rights, and submit one placeholder, which is cancelled again."""
     unread: dict[str, str] = {}
+    numbers = iter(range(_STEPS))
 
     def attempt(name: str, read: Callable[[], T], instead: T) -> T:
+        told(next(numbers), _STEPS, name.replace("_", " "))
         try:
             return read()
         except errors.BridgeError as problem:
@@ -40,6 +48,7 @@ def gather(
         # If Slurm cannot be read, nothing is submitted: a lost answer would leave a job behind.
         unread["probe"] = "Slurm could not be read"
     else:
+        told(next(numbers), _STEPS, "a placeholder job")
         probe = placeholder_probe.probe(slurm, clock, dice, wanted)
     return CheckFacts(
         slurm_nodes=slurm_nodes,

@@ -6,6 +6,6 @@ here: what the commands do (`app` and the packages below it), and anything that 
 `command_line` joins the commands; each module beside it adds one command or a few that belong together.
 """
 
-from slurm_bridge.cli.command_line import main
+from slurm_bridge.cli.command_line import complete_plugin, main, plugin
 
-__all__ = ["main"]
+__all__ = ["complete_plugin", "main", "plugin"]

@@ -1,11 +1,13 @@
 """`slurm-bridge check` and `slurm-bridge check-config`."""
 
 import argparse
+import sys
 
 from slurm_bridge import app
 from slurm_bridge.checks import findings
 from slurm_bridge.cli import configured
 from slurm_bridge.cli.configured import Commands
+from slurm_bridge.runtime import progress
 from slurm_bridge.settings import shown
 
 
@@ -16,7 +18,9 @@ def add(commands: "Commands[argparse.ArgumentParser]") -> None:
 
 
 def _check(options: argparse.Namespace) -> int:
-    found = app.check(configured.configuration(options).load())
+    settings = configured.configuration(options).load()
+    with progress.bar("checking", sys.stderr) as bar:
+        found = app.check(settings, bar.step)
     print(findings.render(found))
     return findings.status(found)
 

@@ -1,13 +1,14 @@
 """`slurm-bridge explain`: what the daemon would do with a manifest or a pod, and why."""
 
 import argparse
+import contextlib
 import json
 import pathlib
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
 from slurm_bridge import app, errors
-from slurm_bridge.cli import configured
+from slurm_bridge.cli import configured, daemon_config, user_access
 from slurm_bridge.cli.configured import Commands
 from slurm_bridge.explain import text
 from slurm_bridge.explain.explainer import Explainer
@@ -17,18 +18,27 @@ from slurm_bridge.kube import manifests
 
 def add(commands: "Commands[argparse.ArgumentParser]") -> None:
     """Add the command."""
-    parser = configured.add(commands, "explain", "show how a pod would be scheduled, and why", _explain)
-    parser.add_argument("subject", help="a file with manifests, - for standard input, or NAMESPACE/POD")
+    words = "show how a pod would be scheduled, and why"
+    parser = configured.add(commands, "explain", words, _explain, required=False)
+    parser.add_argument(
+        "subject", metavar="FILE|POD", help="a file with manifests, - for standard input, or [NAMESPACE/]POD"
+    )
     parser.add_argument("--offline", action="store_true", help="ask no server: translation and policy only")
     parser.add_argument("--verbose", action="store_true", help="also print what hooks report to operators only")
     parser.add_argument("--json", action="store_true", dest="as_json", help="print JSON")
+    parser.add_argument(
+        "--daemon",
+        metavar="NAMESPACE[/NAME]",
+        help="without --config: where the ConfigMap of the daemon is (default: looked for by its label)",
+    )
+    user_access.add(parser)
 
 
 def _explain(options: argparse.Namespace) -> int:
     """Status 0: would be submitted, 3: would wait, 4: would be refused; of several workloads the highest."""
-    settings = configured.configuration(options).load()
-    with app.explainer(settings, offline=options.offline) as explainer:
-        found = _explained(explainer, options.subject)
+    way = _configured if options.config is not None else _assumed if options.offline else _found
+    with way(options) as (explainer, namespace):
+        found = _explained(explainer, options.subject, namespace)
     if options.as_json:
         print(json.dumps([text.document(one, verbose=options.verbose) for one in found], indent=2))
     else:
@@ -36,13 +46,41 @@ def _explain(options: argparse.Namespace) -> int:
     return max(one.status for one in found)
 
 
-def _explained(explainer: Explainer, subject: str) -> Sequence[Explanation]:
+@contextlib.contextmanager
+def _configured(options: argparse.Namespace) -> Iterator[tuple[Explainer, str | None]]:
+    """As the daemon: with its configuration and its rights."""
+    settings = configured.configuration(options).load()
+    with app.explainer(settings, offline=options.offline) as explainer:
+        yield explainer, options.namespace
+
+
+@contextlib.contextmanager
+def _found(options: argparse.Namespace) -> Iterator[tuple[Explainer, str | None]]:
+    """As a user: by the configuration that the user may read, with what the user may read of the pods."""
+    with user_access.opened(options) as user:
+        found = daemon_config.find(user.cluster, options.daemon, options.overrides)
+        daemon_config.tell(found.notes)
+        with app.explainer(found.settings, offline=True, cluster=user.cluster) as explainer:
+            yield explainer, user.namespace
+
+
+@contextlib.contextmanager
+def _assumed(options: argparse.Namespace) -> Iterator[tuple[Explainer, str | None]]:
+    """By the defaults, without any server."""
+    found = daemon_config.assumed("no configuration was given", options.overrides)
+    daemon_config.tell(found.notes)
+    with app.explainer(found.settings, offline=True) as explainer:
+        yield explainer, options.namespace
+
+
+def _explained(explainer: Explainer, subject: str, namespace: str | None) -> Sequence[Explanation]:
     path = pathlib.Path(subject)
-    namespace, slash, name = subject.partition("/")
+    given, slash, name = subject.rpartition("/")
     if subject == "-":
         return explainer.manifests(manifests.documents(sys.stdin.read(), "standard input"))
     if path.is_file():
         return explainer.manifests(manifests.documents(path.read_text(encoding="utf-8"), subject))
-    if not slash or "/" in name or path.suffix in (".yaml", ".yml", ".json"):
+    inside = given if slash else namespace
+    if not inside or not name or "/" in inside or path.suffix in (".yaml", ".yml", ".json"):
         raise errors.BadConfiguration(f"{subject!r} is neither a file nor NAMESPACE/POD")
-    return [explainer.pod(namespace, name)]
+    return [explainer.pod(inside, name)]

@@ -7,6 +7,7 @@ import sys
 from slurm_bridge import app, errors
 from slurm_bridge.cli import configured
 from slurm_bridge.cli.configured import Commands
+from slurm_bridge.runtime import progress
 from slurm_bridge.takeover import helm
 
 
@@ -36,7 +37,8 @@ def _takeover(options: argparse.Namespace) -> int:
         raise errors.BadConfiguration("takeover needs --config FILE")
     settings = configured.configuration(options).load()
     chosen = app.TakeoverOptions(back=options.back, apply=options.apply, every=options.every, force=options.force)
-    return app.takeover(settings, chosen, lambda line: print(line, flush=True))
+    with progress.bar("handing over", sys.stderr) as bar:
+        return app.takeover(settings, chosen, bar.line, bar.step)
 
 
 def _values(options: argparse.Namespace) -> int:

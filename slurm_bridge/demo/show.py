@@ -22,6 +22,7 @@ from slurm_bridge.demo import pocket, scene, troubles, work
 from slurm_bridge.demo.observer import PocketObserver
 from slurm_bridge.demo.scene import Frame, PodStage
 from slurm_bridge.settings import loader
+from slurm_bridge.sim.kube import access
 
 #: With fewer nodes none has GPUs, which an example needs.
 FEWEST_NODES = 4
@@ -103,6 +104,8 @@ class Summary:
 def play(options: DemoOptions, audience: Display, stop: threading.Event) -> Summary:
     """Run the demo; `stop` ends it early, from any thread."""
     with pocket.world(nodes=options.nodes, cpus=options.cpus) as world:
+        # kubectl sends no token without TLS.
+        world.kube.access.anonymous = access.ADMIN
         programme = work.programme(options.pods)
         wanted = work.create(world.cluster, programme.manifests)
         schedule = troubles.Schedule(world, options.faults)

@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Sequence
 from typing import Any
 
-from slurm_bridge import errors
+from slurm_bridge import errors, ports
 from slurm_bridge.explain import cluster_view, explanation, subjects
 from slurm_bridge.explain.cluster_view import CachedKnown, Servers
 from slurm_bridge.explain.context import ExplainContext
@@ -16,7 +16,7 @@ from slurm_bridge.workloads.known import NOTHING, DirectObjects, Options
 
 
 class Explainer:
-    """Without `servers` it works offline, and explains manifests only."""
+    """Without `servers` Slurm and nodes are not asked; without `cluster` pods that exist are not, either."""
 
     def __init__(
         self,
@@ -24,8 +24,10 @@ class Explainer:
         servers: Servers | None,
         owner_kinds: tuple[Kind[Any], ...] = (),
         options: Options | None = None,
+        cluster: ports.Cluster | None = None,
     ) -> None:
         self._means, self._servers = means, servers
+        self._cluster = servers.cluster if servers is not None else cluster
         self._options, self._more = options or Options(), owner_kinds
 
     def manifests(self, objects: Iterable[Manifest]) -> Sequence[Explanation]:
@@ -38,9 +40,9 @@ class Explainer:
 
     def pod(self, namespace: str, name: str) -> Explanation:
         """The workload of a pod in the cluster; NotFound without that pod."""
-        if self._servers is None:
+        if self._cluster is None:
             raise errors.BadConfiguration(f"pod {namespace}/{name} is in the cluster: it cannot be explained offline")
-        cluster = self._servers.cluster
+        cluster = self._cluster
         pod = cluster_view.pod(cluster, namespace, name)
         lookup = self._lookup()
         subject = subjects.of_pod(pod, lambda: cluster_view.mates(cluster, namespace), lookup)
@@ -48,7 +50,7 @@ class Explainer:
 
     def _lookup(self) -> OwnerLookup:
         """A new cache for each explanation."""
-        cluster = self._servers.cluster if self._servers is not None else None
+        cluster = self._cluster
         return OwnerLookup(
             clock=self._means.clock,
             known=CachedKnown(DirectObjects(cluster)) if cluster is not None else NOTHING,

@@ -249,7 +249,7 @@ class Policy:
         names = value.value.split(",") if value.key == PARTITION else [value.value]
         if all(any(allowed.permits(name.strip()) for allowed in permits) for name in names):
             return None
-        allowed_here = f"allowed are {', '.join(map(str, permits))}" if permits else "no value is allowed"
+        allowed_here = f"allowed here: {', '.join(map(str, permits))}" if permits else "no value is allowed"
         return (
             f"{value.source}: {value.key} {texts.bounded(value.value, 100)!r} is not allowed for {whom}; {allowed_here}"
         )

@@ -11,7 +11,7 @@ from slurm_bridge.model.lease import Lease
 from slurm_bridge.model.meta import Object, OwnerReference
 from slurm_bridge.model.node import Node
 from slurm_bridge.model.pod import Pod
-from slurm_bridge.model.services import Controller, Service
+from slurm_bridge.model.services import ConfigMap, Controller, Service
 from slurm_bridge.model.storage import Claim, CsiNode, StorageClass, Volume
 
 T_co = TypeVar("T_co", bound=Object, covariant=True)
@@ -50,6 +50,7 @@ class Kind(Generic[T_co]):
 PODS = Kind(group="", versions=("v1",), plural="pods", kind="Pod", record=Pod)
 NODES = Kind(group="", versions=("v1",), plural="nodes", kind="Node", record=Node, namespaced=False)
 NAMESPACES = Kind(group="", versions=("v1",), plural="namespaces", kind="Namespace", record=Object, namespaced=False)
+CONFIGMAPS = Kind(group="", versions=("v1",), plural="configmaps", kind="ConfigMap", record=ConfigMap)
 EVENTS = Kind(group="events.k8s.io", versions=("v1",), plural="events", kind="Event", record=Object)
 LEASES = Kind(group="coordination.k8s.io", versions=("v1",), plural="leases", kind="Lease", record=Lease)
 JOBS = Kind(group="batch", versions=("v1",), plural="jobs", kind="Job", record=Job)

@@ -1,4 +1,4 @@
-"""Services and the controllers of pods, with their selectors."""
+"""Services, configurations, and the controllers of pods with their selectors."""
 
 from slurm_bridge.model.meta import Object, Record
 
@@ -13,6 +13,12 @@ class Service(Object, frozen=True, kw_only=True):
     """One service."""
 
     spec: ServiceSpec = ServiceSpec()
+
+
+class ConfigMap(Object, frozen=True, kw_only=True):
+    """Texts by their keys."""
+
+    data: dict[str, str] = {}
 
 
 class ControllerSpec(Record, frozen=True, kw_only=True):

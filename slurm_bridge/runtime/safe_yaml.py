@@ -206,6 +206,6 @@ class _Look:
 
     def _check(self, event: yaml.Event, height: int) -> None:
         if len(self._open) - 1 + height > DEEPEST:
-            raise NotYaml(f"is nested too deeply; allowed are {DEEPEST} levels", _line(event))
+            raise NotYaml(f"is nested too deeply; at most {DEEPEST} levels are allowed", _line(event))
         if self._open[-1].values > MOST_VALUES:
             raise NotYaml(f"holds more than {MOST_VALUES} values", _line(event))

@@ -10,7 +10,7 @@ import pydantic
 from slurm_bridge import errors
 from slurm_bridge.settings import keys, profiles, sources
 from slurm_bridge.settings.model import Settings
-from slurm_bridge.settings.sources import ConfigurationProblem, SettingsSource
+from slurm_bridge.settings.sources import ConfigurationProblem, SettingsSource, WrittenText
 from slurm_bridge.settings.trees import Path
 
 #: Values under these keys are never repeated: an address may hold a password, a path may be a token by mistake.
@@ -19,7 +19,9 @@ _NEVER_SHOWN = ("url", "token_file", "options")
 _LONGEST_SHOWN = 60
 
 
-def load(path: pathlib.Path | None, environ: Mapping[str, str], overrides: Iterable[str] = ()) -> Settings:
+def load(
+    path: pathlib.Path | WrittenText | None, environ: Mapping[str, str], overrides: Iterable[str] = ()
+) -> Settings:
     """The settings: the file, over it the environment, over both the flags."""
     given = sources.given(path, environ, overrides)
     problems = [problem for source in given for problem in source.problems]

@@ -19,6 +19,9 @@ from slurm_bridge.runtime import safe_yaml
 from slurm_bridge.settings import keys, trees
 from slurm_bridge.settings.trees import Assignment, Path, SettingsTree
 
+#: The configuration in a ConfigMap.
+KEY = "config.yaml"
+
 #: `SLURM_BRIDGE__SLURM__URL` is `slurm.url`. Two underscores: Kubernetes itself sets variables with one.
 PREFIX = "SLURM_BRIDGE__"
 
@@ -32,6 +35,14 @@ class ConfigurationProblem:
 
     def __str__(self) -> str:
         return f"{self.place}: {self.message}"
+
+
+@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
+class WrittenText:
+    """A configuration that is in no file, and how it is called."""
+
+    name: str
+    text: str
 
 
 class SettingsSource(PydanticBaseSettingsSource):
@@ -51,14 +62,14 @@ class SettingsSource(PydanticBaseSettingsSource):
 
 
 def given(
-    path: pathlib.Path | None, environ: Mapping[str, str], overrides: Iterable[str]
+    base: pathlib.Path | WrittenText | None, environ: Mapping[str, str], overrides: Iterable[str]
 ) -> tuple[SettingsSource, ...]:
     """All sources, the strongest first."""
-    return (
-        flags(overrides),
-        environment(environ),
-        file(path) if path else SettingsSource(SettingsTree(values={}, places={}), ()),
-    )
+    if isinstance(base, WrittenText):
+        below = document(base.text, base.name)
+    else:
+        below = file(base) if base else SettingsSource(SettingsTree(values={}, places={}), ())
+    return flags(overrides), environment(environ), below
 
 
 def place(given: Sequence[SettingsSource], path: Path) -> str:
@@ -69,15 +80,20 @@ def place(given: Sequence[SettingsSource], path: Path) -> str:
 
 def file(path: pathlib.Path) -> SettingsSource:
     """What the file says; one that cannot be read at all is an error by itself."""
-    nothing = SettingsTree(values={}, places={(): str(path)})
     try:
         text = path.read_text(encoding="utf-8")
     except (OSError, UnicodeDecodeError) as error:
         raise errors.BadConfiguration(f"{path} cannot be read: {_reason(error)}") from None
+    return document(text, str(path))
+
+
+def document(text: str, path: str) -> SettingsSource:
+    """What a text says that is called so."""
+    nothing = SettingsTree(values={}, places={(): path})
     try:
-        node, values = safe_yaml.composed(text)
+        node, values = safe_yaml.composed(_inside(text))
     except safe_yaml.NotYaml as error:
-        place = str(path) if error.line is None else f"{path}:{error.line}"
+        place = path if error.line is None else f"{path}:{error.line}"
         return SettingsSource(nothing, [ConfigurationProblem(place=place, message=f"is not YAML: {error.what}")])
     if node is None:
         return SettingsSource(nothing, ())
@@ -90,7 +106,19 @@ def file(path: pathlib.Path) -> SettingsSource:
                 ConfigurationProblem(place=_mark(path, node.start_mark), message="has to hold keys and values"),
             ],
         )
-    return SettingsSource(SettingsTree(values=values, places={**dict(_places(node, path)), (): str(path)}), problems)
+    return SettingsSource(SettingsTree(values=values, places={**dict(_places(node, path)), (): path}), problems)
+
+
+def _inside(text: str) -> str:
+    """Of the manifest of a ConfigMap, as deploy/ has it, the configuration in it, which keeps its lines."""
+    node, values = safe_yaml.composed(text)
+    held = values.get("data") if isinstance(values, dict) and values.get("kind") == "ConfigMap" else None
+    inside = held.get(KEY) if isinstance(held, dict) else None
+    if not isinstance(node, yaml.MappingNode) or not isinstance(inside, str):
+        return text
+    data = next(value for key, value in node.value if key.value == "data")
+    scalar = next(value for key, value in data.value if key.value == KEY)
+    return "\n" * (scalar.start_mark.line + (scalar.style in ("|", ">"))) + inside
 
 
 def fingerprint(path: pathlib.Path) -> str:
@@ -146,7 +174,7 @@ def _beside(values: Mapping[str, Any], stronger: Mapping[str, Any]) -> dict[str,
     return left
 
 
-def _places(node: yaml.Node, path: pathlib.Path, way: Path = ()) -> Iterator[tuple[Path, str]]:
+def _places(node: yaml.Node, path: str, way: Path = ()) -> Iterator[tuple[Path, str]]:
     """The line of each key, and of each item of a list."""
     yield way, _mark(path, node.start_mark)
     if isinstance(node, yaml.MappingNode):
@@ -158,7 +186,7 @@ def _places(node: yaml.Node, path: pathlib.Path, way: Path = ()) -> Iterator[tup
             yield from _places(item, path, (*way, number))
 
 
-def _repeated(node: yaml.Node, path: pathlib.Path) -> Iterator[ConfigurationProblem]:
+def _repeated(node: yaml.Node, path: str) -> Iterator[ConfigurationProblem]:
     """YAML would silently take the last of two equal keys."""
     if isinstance(node, yaml.MappingNode):
         names = [key.value for key, _ in node.value if isinstance(key, yaml.ScalarNode)]
@@ -171,8 +199,8 @@ def _repeated(node: yaml.Node, path: pathlib.Path) -> Iterator[ConfigurationProb
             yield from _repeated(item, path)
 
 
-def _mark(path: pathlib.Path, mark: Any) -> str:
-    return f"{path}:{mark.line + 1}" if mark else str(path)
+def _mark(path: str, mark: Any) -> str:
+    return f"{path}:{mark.line + 1}" if mark else path
 
 
 def _reason(error: Exception) -> str:

@@ -4,7 +4,8 @@ import dataclasses
 from collections.abc import Callable
 
 from slurm_bridge import errors, ports
-from slurm_bridge.runtime import hands
+from slurm_bridge.runtime import hands, progress
+from slurm_bridge.runtime.progress import Progress
 from slurm_bridge.takeover import backward, forward, locks, report, servers, steps
 from slurm_bridge.takeover.execution import Execution
 from slurm_bridge.takeover.servers import JobRecords
@@ -15,7 +16,7 @@ from slurm_bridge.takeover.steps import HandoverStep, OurNames
 class HandoverOrder:
     """What to do. `lease` is that of our daemon. `every` lists each step, `force` asks for no acting bridge.
 
-    `each` does several groups of steps at once, or one after the other.
+    `each` does several groups of steps at once, or one after the other. `told` hears of each step.
     """
 
     names: OurNames
@@ -25,6 +26,7 @@ class HandoverOrder:
     every: bool = False
     force: bool = False
     each: hands.Each = hands.in_turn
+    told: Progress = progress.silent
 
 
 def run(
@@ -44,6 +46,7 @@ def run(
 
     def told(step: HandoverStep) -> None:
         done.append(step)
+        order.told(len(done), len(every), steps.subject(step))
         if order.every:
             tell(f"{steps.subject(step):{width}}  {step.does}")
 

@@ -185,9 +185,9 @@ def options(
 def _too_much(claims: Sequence[tuple[PodClaim, ...]]) -> str:
     different = len({text for each in claims for claim in each for one in claim.asked for text in one.selectors})
     if different > MOST_OF_POD:
-        return f"{different} different selectors, allowed are {MOST_OF_POD}"
+        return f"{different} different selectors; at most {MOST_OF_POD} are allowed"
     many = math.prod(map(len, claims))
-    return f"{many} combinations of alternatives, allowed are {MOST_OPTIONS}" if many > MOST_OPTIONS else ""
+    return f"{many} combinations of alternatives; at most {MOST_OPTIONS} are allowed" if many > MOST_OPTIONS else ""
 
 
 def _of_classes(pod: Pod, claim_of: Lookup, rows: Rows, class_of: ClassOf) -> PodClaim | Unrequestable | None:
@@ -290,7 +290,7 @@ def _read(
     each = [_by_type(_alternatives(one, rows), claim, types) for one in claim.spec.devices.requests]
     many = math.prod(map(len, each))
     if many > MOST_OPTIONS:
-        text = f"spec.devices.requests have {many} combinations of alternatives, allowed are {MOST_OPTIONS}"
+        text = f"spec.devices.requests have {many} combinations of alternatives; at most {MOST_OPTIONS} are allowed"
         return Unrequestable(message=f"{called}: {text}")
     made = tuple(PodClaim(claim=claim, asked=asked) for asked in itertools.product(*each))
     absurd = next((wrong for one in made for wrong in _too_many(one.asked)), "")
@@ -300,10 +300,10 @@ def _read(
 def _too_many(asked: Sequence[AskedDevices]) -> Iterator[str]:
     devices = sum(one.count for one in asked)
     if devices > MOST_DEVICES:
-        yield f"the counts of spec.devices.requests add up to {devices}, allowed are {MOST_DEVICES}"
+        yield f"the counts of spec.devices.requests add up to {devices}; at most {MOST_DEVICES} are allowed"
     conditions = len({text for one in asked for text in one.selectors})
     if conditions > MOST_CONDITIONS:
-        yield f"spec.devices.requests have {conditions} different selectors, allowed are {MOST_CONDITIONS}"
+        yield f"spec.devices.requests have {conditions} different selectors; at most {MOST_CONDITIONS} are allowed"
 
 
 def _wrong(claim: ResourceClaim, rows: Rows) -> Iterator[str]:
@@ -316,7 +316,7 @@ def _wrong(claim: ResourceClaim, rows: Rows) -> Iterator[str]:
         )
     size = sum(one.size for one in devices.config)
     if size > MOST_CONFIG:
-        yield f"spec.devices.config has {size} bytes, allowed are {MOST_CONFIG}"
+        yield f"spec.devices.config has {size} bytes; at most {MOST_CONFIG} are allowed"
     for number, request in enumerate(devices.requests):
         where = f"spec.devices.requests[{number}] ({_word(request.name)})"
         alternatives = _each(request)

@@ -72,7 +72,7 @@ def too_many(requests: Mapping[str, Fraction], names: Mapping[str, str]) -> Iter
     """What is wrong with the devices that a pod requests: Slurm would cut such counts to what fits."""
     for one in derive(requests, names):
         if one.count > MOST_COUNT:
-            yield f"requests {texts.shown(str(one.count))} of gres {spell(one)}, allowed are at most {MOST_COUNT}"
+            yield f"requests {texts.shown(str(one.count))} of gres {spell(one)}; at most {MOST_COUNT} are allowed"
 
 
 def respell(one: Gres, known: Collection[Gres]) -> Gres | None:

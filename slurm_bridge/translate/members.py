@@ -155,7 +155,7 @@ def _measure(pod: Pod, *, limits: bool) -> tuple[Amounts, Amounts, str]:
         return {}, {}, str(error)
     cpus = quantity.whole(asked.get("cpu", Fraction(0)))
     if cpus > forms.MOST_SHORT:
-        return amounts, asked, f"requests {cpus} cpus, allowed are at most {forms.MOST_SHORT}"
+        return amounts, asked, f"requests {cpus} cpus; at most {forms.MOST_SHORT} are allowed"
     return amounts, asked, ""
 
 

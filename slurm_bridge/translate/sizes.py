@@ -36,7 +36,7 @@ def problem(pods: Iterable[Pod]) -> str:
         for field, count, most in _counts(pod):
             if count > most:
                 namespace, name = pod.key
-                return f"Pod {namespace}/{name}: {field} has {count} entries, allowed are {most}"
+                return f"Pod {namespace}/{name}: {field} has {count} entries; at most {most} are allowed"
     return ""
 
 

@@ -97,7 +97,7 @@ def _key(metadata: Mapping[str, Any]) -> tuple[str, Any]:
         allowed = "lower case letters, digits and '-', at most 63 of them"
         raise Unacceptable(f"metadata.namespace: {namespace!r}, allowed are {allowed}")
     if isinstance(name, str) and len(name) > _LONGEST_NAME:
-        raise Unacceptable(f"metadata.name: has {len(name)} characters, allowed are {_LONGEST_NAME}")
+        raise Unacceptable(f"metadata.name: has {len(name)} characters; at most {_LONGEST_NAME} are allowed")
     return namespace, name
 
 

@@ -89,7 +89,7 @@ class RequestReader:
             raise RequestRefused(http.HTTPStatus.BAD_REQUEST, "Content-Length has to be a number")
         length = head.length
         if length > most:
-            words = f"a body of {length} bytes is too large; allowed are {most}"
+            words = f"a body of {length} bytes is too large; at most {most} are allowed"
             raise RequestRefused(http.HTTPStatus.REQUEST_ENTITY_TOO_LARGE, words)
         if length > len(self._unread) and head.headers.get("expect", "").lower() == "100-continue":
             self.send(_CONTINUE, until=until)

@@ -73,7 +73,7 @@ def bounded(routes: Routes, most: int) -> Routes:
         def answer(request: Request) -> Reply:
             if len(request.body) <= most:
                 return route(request)
-            words = f"the body has {len(request.body)} bytes, allowed are {most}"
+            words = f"the body has {len(request.body)} bytes; at most {most} are allowed"
             status = http.HTTPStatus.REQUEST_ENTITY_TOO_LARGE
             return Reply.json({"reason": "TooLarge", "message": words}, status)
 

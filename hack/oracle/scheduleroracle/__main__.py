@@ -19,6 +19,8 @@ from scheduleroracle.bridge import Bridge
 from scheduleroracle.draws import Draws, Json
 from scheduleroracle.objects import Objects
 from scheduleroracle.reference import Reference
+from slurm_bridge.runtime import progress
+from slurm_bridge.runtime.progress import ProgressBar
 
 #: Pods of one cluster.
 PODS = 5
@@ -113,9 +115,11 @@ def _run(chosen: argparse.Namespace) -> int:
         made.prepare()
         with reference.started(running, made) as theirs, bridge.started(running.kubeconfig) as ours:
             oracle = Oracle(made, theirs, ours)
-            for number in numbers:
-                for one in oracle.cluster(chosen.seed, number, PODS):
-                    found.append(_report(one, len(found)))
+            with progress.bar("clusters", sys.stderr) as bar:
+                for done, number in enumerate(numbers):
+                    bar.step(done, len(numbers), f"{oracle.cases} pods, {len(found)} differ")
+                    for one in oracle.cluster(chosen.seed, number, PODS):
+                        found.append(_report(one, len(found), bar))
     seconds = time.monotonic() - began
     told = f"{oracle.cases} pods on {len(numbers)} clusters of seed {chosen.seed} in {seconds:.0f} s"
     kinds = f"{oracle.fits} fit somewhere, {oracle.choices} had a choice, {oracle.refused} were refused as invalid"
@@ -126,14 +130,14 @@ def _run(chosen: argparse.Namespace) -> int:
     return 1 if found else 0
 
 
-def _report(one: Json, before: int) -> pathlib.Path:
+def _report(one: Json, before: int, bar: ProgressBar) -> pathlib.Path:
     file = FINDINGS / f"{one['seed']}-{one['pod']['metadata']['name']}.yaml"
     text = yaml.dump(one, Dumper=Plain, sort_keys=False, width=120)
     file.write_text(text)
     repeat = f"make oracle SEED={one['seed']} CLUSTER={one['cluster']}"
-    print(f"{one['pod']['metadata']['name']}: {one['difference']} ({file}; again: {repeat})", flush=True)
+    bar.line(f"{one['pod']['metadata']['name']}: {one['difference']} ({file}; again: {repeat})")
     if before < SHOWN:
-        print(text, flush=True)
+        bar.line(text)
     return file
 
 

@@ -330,7 +330,7 @@ def _unshareable(
     for key, users in sorted(shared.items()):
         called = f"ResourceClaim {'/'.join(key)} is used by pods {users[0].metadata.name} and {users[1].metadata.name}"
         if len(users) > device_claims.MOST_USERS:
-            yield f"{called} and {len(users) - 2} more of the gang, allowed are {device_claims.MOST_USERS} pods"
+            yield f"{called} and {len(users) - 2} more of the gang; at most {device_claims.MOST_USERS} pods are allowed"
         elif any(several[pod.uid] for pod in users):
             yield f"{called} of the gang, whose claims have alternatives: use exactly, or a claim for each pod"
 

@@ -177,7 +177,7 @@ class _Reader:
             self._problems.append(whole[SEGMENT_SIZE].problem(allowed))
         found += segments
         if len(found) > MOST_PARTS:
-            allowed = f"allowed are {MOST_PARTS}, because each is a component of a Slurm job"
+            allowed = f"at most {MOST_PARTS} are allowed, because each is a component of a Slurm job"
             self._problems.append(f"{found[0].subject}: {len(found)} parts have a topology of their own; {allowed}")
         problems = tuple(dict.fromkeys(self._problems))
         return Wishes(problems=problems) if problems else Wishes(whole=wish, parts=tuple(found))

@@ -65,6 +65,8 @@ class TokenUsers:
 
     def __init__(self, tokens: Mapping[str, User]) -> None:
         self._users = dict(tokens)
+        #: Requests without a token are of this user.
+        self.anonymous = ANONYMOUS
 
     def grant(self, token: str, user: User) -> None:
         """Make this token valid for that user."""
@@ -78,7 +80,7 @@ class TokenUsers:
         """The user of a request; a wrong token is refused, a missing one means anonymous."""
         scheme, _, token = headers.get("authorization", "").partition(" ")
         if scheme.lower() != "bearer":
-            return ANONYMOUS
+            return self.anonymous
         if token not in self._users:
             raise refusals.unauthorized()
         return self._users[token]

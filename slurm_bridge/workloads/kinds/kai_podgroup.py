@@ -172,7 +172,7 @@ class _Tree:
 def _problem(spec: KaiPodGroupSpec) -> str:
     """What is wrong with the subgroups; "" when they are a tree."""
     if len(spec.sub_groups) > MOST_SUBGROUPS:
-        return f"spec.subGroups has {len(spec.sub_groups)} entries, allowed are {MOST_SUBGROUPS}"
+        return f"spec.subGroups has {len(spec.sub_groups)} entries; at most {MOST_SUBGROUPS} are allowed"
     parents = {one.name: one.parent or "" for one in spec.sub_groups}
     met: set[str] = set()
     for place, one in enumerate(spec.sub_groups):

@@ -122,7 +122,7 @@ def test_a_class_that_is_not_in_the_table_is_told(bridge: Bridge, devices: Devic
         f"DeviceClass x.io, which is not in the table of hook device-claims ({CPUS}, {DRIVER})"
         in bridge.condition("a")[1]
     )
-    assert "33, allowed are 32" in bridge.condition("b")[1]
+    assert "33; at most 32 are allowed" in bridge.condition("b")[1]
 
 
 def test_the_gres_annotation_beside_it_is_told(bridge: Bridge, devices: Devices) -> None:

@@ -62,7 +62,7 @@ def test_a_rule_opens_it(key: str, around: Around) -> None:
     assert isinstance(plan(around, value, rules=[{"allow": {key: ["12?4", "x"]}}]), Plan)
     found = plan(around, value, rules=[{"allow": {key: ["x", "y*"]}}])
     assert isinstance(found, Reject)
-    assert found.message.endswith("allowed are x, y*")
+    assert found.message.endswith("allowed here: x, y*")
 
 
 def test_every_guarded_key_can_be_allowed() -> None:
@@ -85,7 +85,7 @@ def test_priority_up_to(value: str, allowed: bool, around: Around) -> None:
     """A bound is enough for a number."""
     found = plan(around, annotated("priority", value), rules=[{"allow": {"priority": {"max": 1000}}}])
     assert isinstance(found, Plan) is allowed
-    assert allowed or "allowed are at most 1000" in found.message  # type: ignore[union-attr]
+    assert allowed or "allowed here: at most 1000" in found.message  # type: ignore[union-attr]
 
 
 @pytest.mark.parametrize(

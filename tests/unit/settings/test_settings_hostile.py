@@ -8,7 +8,7 @@ from slurm_bridge.settings import sources
 
 ODD = {
     "a: 1\nb: !!bool maybe\n": "bridge.yaml:2: is not YAML: 'maybe' is no bool",
-    "[" * 3000: "bridge.yaml:1: is not YAML: is nested too deeply; allowed are 100 levels",
+    "[" * 3000: "bridge.yaml:1: is not YAML: is nested too deeply; at most 100 levels are allowed",
     "a: &a [*a]\n": "bridge.yaml:1: is not YAML: *a holds itself",
 }
 

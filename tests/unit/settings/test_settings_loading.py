@@ -288,3 +288,24 @@ def test_the_keys_of_profiles_exist() -> None:
     """Each with a value of its type."""
     known = {one.name for one in keys.every()}
     assert {key for values in profiles.PROFILES.values() for key in values} <= known
+
+
+def test_the_manifest_of_a_config_map_is_read_with_the_lines_of_its_file(tmp_path: pathlib.Path) -> None:
+    """What deploy/ has can be checked before it is applied."""
+    path = tmp_path / "configmap.yaml"
+    head = "kind: ConfigMap\nmetadata: {name: a}\ndata:\n  config.yaml: |\n"
+    inside = "    cluster_id: east\n    slurm: {url: 'http://127.0.0.1', token_file: /t}\n"
+    path.write_text(head + inside)
+    assert loader.load(path, {}).cluster_id == "east"
+    path.write_text(head + inside + "    hoks: []\n")
+    with pytest.raises(errors.BadConfiguration, match=r"configmap\.yaml:7: hoks: no such key"):
+        loader.load(path, {})
+
+
+@pytest.mark.parametrize("data", ["[]", "{config.yaml: 5}", "{config.yaml: [a]}", "{}", "{config.yaml: '- a'}"])
+def test_a_config_map_without_a_configuration_is_an_error_like_any_other(data: str, tmp_path: pathlib.Path) -> None:
+    """And no stack trace."""
+    path = tmp_path / "configmap.yaml"
+    path.write_text(f"kind: ConfigMap\ndata: {data}\n")
+    with pytest.raises(errors.BadConfiguration):
+        loader.load(path, {})

@@ -71,7 +71,7 @@ def test_absurd_sizes_are_refused(field: str) -> None:
     problem = sizes.problem([one])
     assert problem.startswith("Pod team/a: ")
     assert field in problem
-    assert "allowed are" in problem
+    assert "are allowed" in problem
     refused = translator.translate(workload(one), configured())
     assert getattr(refused, "reason", "") == "TooManyTerms"
 

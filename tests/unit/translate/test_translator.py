@@ -190,7 +190,7 @@ def test_devices_beyond_all_bounds_are_refused(count: str) -> None:
     """More devices than Slurm can count are refused, whether a request or an annotation asks for them."""
     found = rejected(a_workload(one_pod(container(limits={"nvidia.com/gpu": count}))))
     assert found.reason == "InvalidResources"
-    assert found.message == f"Pod team/web-0: requests {count} of gres gpu, allowed are at most 4294967293"
+    assert found.message == f"Pod team/web-0: requests {count} of gres gpu; at most 4294967293 are allowed"
     assert rejected(a_workload(None, keys(gres=f"gpu:{count}"))).reason == "InvalidAnnotation"
 
 
@@ -391,7 +391,7 @@ def test_amounts_that_are_none_are_refused_without_blaming_annotations() -> None
 def test_more_cpus_than_slurm_can_count_are_refused() -> None:
     """It would cut the number to what fits."""
     found = rejected(a_workload(one_pod(container({"cpu": "65534"}))))
-    assert found.message == "Pod team/web-0: requests 65534 cpus, allowed are at most 65533"
+    assert found.message == "Pod team/web-0: requests 65534 cpus; at most 65533 are allowed"
 
 
 def test_rules_that_no_job_could_follow_do_not_exist() -> None:

@@ -72,7 +72,7 @@ def test_a_body_that_is_too_large_is_refused_unread(port: int) -> None:
     """413 tells what is allowed, and reaches a client that was still sending: as much as is allowed is taken first."""
     answer = talk(port, post(b"x" * 5001))
     assert answer.startswith(b"HTTP/1.1 413 ")
-    assert b"a body of 5001 bytes is too large; allowed are 5000" in answer
+    assert b"a body of 5001 bytes is too large; at most 5000 are allowed" in answer
 
 
 @pytest.mark.security("fairness")

@@ -118,7 +118,7 @@ def test_an_endless_name_is_not_repeated() -> None:
     manifest = {"metadata": {"name": "a" * 100_000}, "spec": {"containers": [{"name": "c"}]}}
     with pytest.raises(drafts.Unacceptable) as refused:
         drafts.draft(manifest, ("ours",), None)  # type: ignore[arg-type]
-    assert str(refused.value) == "metadata.name: has 100000 characters, allowed are 253"
+    assert str(refused.value) == "metadata.name: has 100000 characters; at most 253 are allowed"
 
 
 @pytest.mark.parametrize("body", [b"x: !!timestamp soon", b"x: !!bool maybe", b"x: !!int ''"])

@@ -228,7 +228,7 @@ def test_a_dry_run_answers_what_would_be_ignored(scene: Scene, body: bytes, stat
 def test_a_body_that_is_too_large_is_not_looked_into(scene: Scene) -> None:
     """413, with what is allowed."""
     status, said = scene.said(VALIDATE, body=b"x" * 1001)
-    assert (status, said["message"]) == (413, "the body has 1001 bytes, allowed are 1000")
+    assert (status, said["message"]) == (413, "the body has 1001 bytes; at most 1000 are allowed")
 
 
 def test_a_reload_answers_what_is_in_force_afterwards(scene: Scene) -> None:

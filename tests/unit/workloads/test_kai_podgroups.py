@@ -119,7 +119,7 @@ def test_fewer_subgroups_may_be_enough() -> None:
             [named("x" * 1000, "x" * 1000)],
             f'spec.subGroups[0].parent is "{"x" * 60}...": subgroup {"x" * 60}... would be within itself',
         ),
-        ([named(str(number)) for number in range(1000)], "spec.subGroups has 1000 entries, allowed are 256"),
+        ([named(str(number)) for number in range(1000)], "spec.subGroups has 1000 entries; at most 256 are allowed"),
     ],
 )
 def test_subgroups_that_are_no_tree_are_told(subgroups: list[dict[str, Any]], said: str) -> None:

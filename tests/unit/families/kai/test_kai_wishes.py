@@ -196,7 +196,7 @@ class TestSegments:
         (problem,) = read(job(*map(member, range(300)), **{self.SIZE: "2", self.LEVEL: RACK})).problems
         assert problem == (
             "Job team/train: 150 parts have a topology of their own;"
-            " allowed are 128, because each is a component of a Slurm job"
+            " at most 128 are allowed, because each is a component of a Slurm job"
         )
 
     def test_all_pods_and_parts_are_not_divided_at_once(self) -> None:

@@ -44,7 +44,7 @@ class ConfigRecord:
         self._known: dict[str, None] = {}
         self._fields: Mapping[Any, Any] = {}
         if depth > DEEPEST:
-            self.note("wrong_type", where, f"is {depth} levels deep", f"allowed are {DEEPEST}")
+            self.note("wrong_type", where, f"is {depth} levels deep", f"at most {DEEPEST} are allowed")
         elif isinstance(value, Mapping):
             self._fields = value
         elif value is not None:
