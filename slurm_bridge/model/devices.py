@@ -11,6 +11,7 @@ from slurm_bridge.model.meta import Object, Record
 FINALIZER: Final = "resource.kubernetes.io/delete-protection"
 
 EXACT_COUNT: Final = "ExactCount"
+ALL_DEVICES: Final = "All"
 
 _KEEPS_PODS_AWAY: Final = frozenset({"NoSchedule", "NoExecute"})
 

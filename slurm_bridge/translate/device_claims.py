@@ -8,9 +8,10 @@ exactly N devices of a class of the table       N of its GRES, or N of the cpus
 the same, where an attribute is the GRES type   one option for each type that devices have
 firstAvailable                                  one option for each alternative, in order; those that Slurm cannot be
                                                 asked for are passed over
+all devices of a node (`All`)                   one option for each number of them that nodes have
 extended resources of classes of the table      one claim for all of them, which the bridge makes (`class_resources`)
-all devices of a node, admin access,            refused with words: Slurm gives numbers of devices, each to one
-constraints, tolerations, parts of a capacity   job, and does not know what the devices have in common
+admin access, constraints, tolerations,         refused with words: Slurm gives numbers of devices, each to one
+parts of a capacity                             job, and does not know what the devices have in common
 """
 
 import dataclasses
@@ -20,7 +21,14 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Final
 
 from slurm_bridge.model import texts
-from slurm_bridge.model.devices import EXACT_COUNT, DeviceRequest, DeviceSelector, ExactRequest, ResourceClaim
+from slurm_bridge.model.devices import (
+    ALL_DEVICES,
+    EXACT_COUNT,
+    DeviceRequest,
+    DeviceSelector,
+    ExactRequest,
+    ResourceClaim,
+)
 from slurm_bridge.model.job import Gres
 from slurm_bridge.model.meta import ObjectMeta
 from slurm_bridge.model.pod import Pod
@@ -94,12 +102,25 @@ Rows = Mapping[str, DeviceRow]
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
 class AskedDevices:
-    """One request of a claim; `request` is its name, with that of the alternative where there are some."""
+    """One request of a claim; `request` is its name, with that of the alternative where there are some.
+
+    `every`: it is for all devices of a node that meet it; `count` is 0 until it is chosen how many these are.
+    """
 
     request: str
     row: DeviceRow
     count: int
     selectors: tuple[str, ...] = ()
+    every: bool = False
+
+    @property
+    def open(self) -> bool:
+        """Of which type its devices are, or how many, is not chosen yet: nodes differ in it."""
+        return self.row.open or not self.count
+
+    def as_of(self, kind: str, count: int) -> "AskedDevices":
+        """The same where that is chosen."""
+        return dataclasses.replace(self, row=self.row.of_type(kind), count=count)
 
     @property
     def base(self) -> str:
@@ -123,8 +144,8 @@ class PodClaim:
         return {one.request for one in found} == {one.request for one in self.asked}
 
 
-#: The types of devices that a request of a claim may get.
-Types = Callable[[AskedDevices, ResourceClaim], Sequence[str]]
+#: What a request of a claim that is open may be for, by what nodes have.
+Forms = Callable[[AskedDevices, ResourceClaim], Sequence[AskedDevices]]
 #: The claims of a pod, with one alternative for each of their requests.
 Option = tuple[PodClaim, ...]
 #: What the claims of a pod ask for.
@@ -139,13 +160,13 @@ class Unrequestable:
     missing: bool = False
 
 
-def no_types(_asked: AskedDevices, _claim: ResourceClaim) -> Sequence[str]:
-    """No device has a type."""
+def no_forms(_asked: AskedDevices, _claim: ResourceClaim) -> Sequence[AskedDevices]:
+    """No node has such devices."""
     return ()
 
 
 def options(
-    pod: Pod, claim_of: Lookup, rows: Rows, class_of: ClassOf = class_resources.no_class, types: Types = no_types
+    pod: Pod, claim_of: Lookup, rows: Rows, class_of: ClassOf = class_resources.no_class, forms: Forms = no_forms
 ) -> tuple[Option, ...] | Unrequestable:
     """What the claims of a pod may ask for, the most wanted first; or the first thing that is wrong with them.
 
@@ -167,7 +188,7 @@ def options(
                 message=f"Pod {'/'.join(pod.key)}: the ResourceClaims have more requests together than a pod may have, "
                 f"at most {MOST_REQUESTS} are allowed"
             )
-        made = _read(pod, entry, name, claim, rows, types)
+        made = _read(pod, entry, name, claim, rows, forms)
         if isinstance(made, Unrequestable):
             return dataclasses.replace(made, message=f"{where}: {made.message}")
         found.setdefault(made[0].claim.key, made)
@@ -243,7 +264,7 @@ def names(pod: Pod, class_of: ClassOf = class_resources.no_class) -> frozenset[C
 
 def gres_of(asked: Wish) -> tuple[Gres, ...]:
     """What Slurm is asked for, for all of them together."""
-    return shapes.added([(dataclasses.replace(one.row.gres, count=one.count),) for one in asked])
+    return shapes.added([(dataclasses.replace(one.row.gres, count=max(one.count, 1)),) for one in asked])
 
 
 def shared(pods: Sequence[Pod]) -> Mapping[ClaimKey, tuple[Pod, ...]]:
@@ -274,7 +295,7 @@ def _claim_name(pod: Pod, entry: Mapping[str, object]) -> str | Unrequestable | 
 
 
 def _read(
-    pod: Pod, entry: Mapping[str, object], name: str, claim: ResourceClaim | None, rows: Rows, types: Types
+    pod: Pod, entry: Mapping[str, object], name: str, claim: ResourceClaim | None, rows: Rows, forms: Forms
 ) -> tuple[PodClaim, ...] | Unrequestable:
     """One for each combination of its alternatives."""
     called = f"ResourceClaim {pod.metadata.namespace}/{_word(name)}"
@@ -287,14 +308,16 @@ def _read(
     wrong = next(_wrong(claim, rows), "")
     if wrong:
         return Unrequestable(message=f"{called}: {wrong}")
-    each = [_by_type(_alternatives(one, rows), claim, types) for one in claim.spec.devices.requests]
+    each = [_chosen(_alternatives(one, rows), claim, forms) for one in claim.spec.devices.requests]
     many = math.prod(map(len, each))
     if many > MOST_OPTIONS:
         text = f"spec.devices.requests have {many} combinations of alternatives, allowed are {MOST_OPTIONS}"
         return Unrequestable(message=f"{called}: {text}")
     made = tuple(PodClaim(claim=claim, asked=asked) for asked in itertools.product(*each))
-    absurd = next((wrong for one in made for wrong in _too_many(one.asked)), "")
-    return Unrequestable(message=f"{called}: {absurd}") if absurd else made
+    absurd = [next(_too_many(one.asked), "") for one in made]
+    possible = tuple(one for one, wrong in zip(made, absurd, strict=True) if not wrong)
+    # Devices of which nodes have too many together are not the claim's fault.
+    return possible or Unrequestable(message=f"{called}: {absurd[0]}")
 
 
 def _too_many(asked: Sequence[AskedDevices]) -> Iterator[str]:
@@ -341,10 +364,10 @@ def _no_row(alternatives: Sequence[tuple[str, ExactRequest]], rows: Rows) -> Ite
 def _beyond(one: ExactRequest, row: DeviceRow) -> Iterator[str]:
     if one.admin_access:
         yield "has adminAccess: devices with admin access are in use by others, and Slurm gives none of these"
-    if one.allocation_mode != EXACT_COUNT:
+    if one.allocation_mode not in (EXACT_COUNT, ALL_DEVICES):
         mode = _word(one.allocation_mode)
-        yield f"has allocationMode {mode}: Slurm is asked for a number; write ExactCount and count"
-    if not 1 <= one.count <= gres.MOST_COUNT:
+        yield f"has allocationMode {mode}, which is not supported; write ExactCount and count, or All"
+    if one.allocation_mode == EXACT_COUNT and not 1 <= one.count <= gres.MOST_COUNT:
         yield f"has count {texts.shown(str(one.count))}, allowed are 1 to {gres.MOST_COUNT}"
     if one.tolerations:
         yield "has tolerations: devices with taints are given to no pod; leave them out"
@@ -372,18 +395,16 @@ def _alternatives(request: DeviceRequest, rows: Rows) -> tuple[AskedDevices, ...
     return tuple(_of_row(name, one, rows) for name, one in known if not any(_beyond(one, rows[one.device_class_name])))
 
 
-def _by_type(alternatives: Iterable[AskedDevices], claim: ResourceClaim, types: Types) -> tuple[AskedDevices, ...]:
-    """Each type is an alternative; where no device has one it stays open."""
-    return tuple(
-        dataclasses.replace(one, row=one.row.of_type(name))
-        for one in alternatives
-        for name in ((types(one, claim) if one.row.open else ()) or [one.row.gres.type])
-    )
+def _chosen(alternatives: Iterable[AskedDevices], claim: ResourceClaim, forms: Forms) -> tuple[AskedDevices, ...]:
+    """Each type, and each number of all devices, is an alternative; where no node has any it stays open."""
+    return tuple(form for one in alternatives for form in ((tuple(forms(one, claim)) if one.open else ()) or (one,)))
 
 
 def _of_row(name: str, one: ExactRequest, rows: Rows) -> AskedDevices:
     row = rows[one.device_class_name]
-    return AskedDevices(request=name, row=row, count=one.count, selectors=expressions(one.selectors))
+    every = one.allocation_mode == ALL_DEVICES
+    count = 0 if every else one.count
+    return AskedDevices(request=name, row=row, count=count, selectors=expressions(one.selectors), every=every)
 
 
 def expressions(selectors: Iterable[DeviceSelector]) -> tuple[str, ...]:

@@ -14,7 +14,7 @@ from slurm_bridge.model.job import Gres
 from slurm_bridge.model.pod import Pod
 from slurm_bridge.translate import class_resources, device_claims, gres
 from slurm_bridge.translate.class_resources import ClassOf
-from slurm_bridge.translate.device_claims import AskedDevices, ClaimKey, DeviceRow, Option, Rows, Types, Unrequestable
+from slurm_bridge.translate.device_claims import AskedDevices, ClaimKey, DeviceRow, Forms, Option, Rows, Unrequestable
 
 #: The words about nodes without enough such devices, and about nodes with others beside them.
 LACKS: Final = "node(s) do not have the claimed devices"
@@ -65,7 +65,10 @@ Matches = Callable[[str, str, Device], bool]
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
 class DeviceSight:
-    """Devices, classes and claims as last heard; `on` are the devices of a node that may be given away."""
+    """Devices, classes and claims as last heard; `on` are the devices of a node that may be given away.
+
+    `kept_back` are its others; one without a name stands for those of a pool that is not published as a whole.
+    """
 
     rows: Rows
     claim: Callable[[str, str], ResourceClaim | None]
@@ -74,10 +77,11 @@ class DeviceSight:
     on: Callable[[str], Sequence[NodeDevice]]
     matches: Matches
     class_of: ClassOf = class_resources.no_class
+    kept_back: Callable[[str], Sequence[NodeDevice]] = dataclasses.field(default=lambda _node: ())
 
-    def options(self, pod: Pod, types: Types = device_claims.no_types) -> tuple[Option, ...] | Unrequestable:
+    def options(self, pod: Pod, forms: Forms = device_claims.no_forms) -> tuple[Option, ...] | Unrequestable:
         """What its claims may ask for."""
-        return device_claims.options(pod, self.claim, self.rows, self.class_of, types)
+        return device_claims.options(pod, self.claim, self.rows, self.class_of, forms)
 
     def asks(self, pod: Pod) -> bool:
         """Whether it has claims, or gets one."""
@@ -104,18 +108,36 @@ class DeviceSight:
             one for one in of_driver if all(self.matches(text, one.id.driver, one.device) for text in conditions)
         )
 
-    def types(self, asked: AskedDevices, there: Iterable[NodeDevice]) -> frozenset[str]:
-        """Slurm's types of those that the request may get."""
-        return frozenset(one.type(asked.row) for one in self.fitting(asked, there)) - {""}
+    def forms(self, asked: AskedDevices, node: str) -> tuple[AskedDevices, ...]:
+        """What an open request is for on this node: devices of each type; all devices only where one type is all."""
+        fitting = self.fitting(asked, self.on(node))
+        types = {one.type(asked.row) if asked.row.open else asked.row.gres.type for one in fitting}
+        if not asked.every:
+            return tuple(asked.as_of(kind, asked.count) for kind in sorted(types - {""}))
+        named = not asked.row.open or "" not in types
+        if len(types) != 1 or not named or len(fitting) > device_claims.MOST_DEVICES or self._incomplete(asked, node):
+            return ()
+        return (asked.as_of(types.pop(), len(fitting)),)
+
+    def has_all(self, asked: AskedDevices, node: str) -> bool:
+        """Whether a request for all devices is for as many as there are."""
+        return not asked.every or self.forms(asked.as_of("" if asked.row.type else asked.row.gres.type, 0), node) == (
+            asked,
+        )
+
+    def _incomplete(self, asked: AskedDevices, node: str) -> bool:
+        """Whether there are more that meet it, or may be, and cannot be given away."""
+        others = [one for one in self.kept_back(node) if one.id.driver == asked.row.driver]
+        return any(not one.id.device for one in others) or bool(self.fitting(asked, others))
 
     def judged(self, asked: Sequence[AskedDevices], node: str) -> tuple[str, int]:
         """Why a node cannot serve all of these requests, whatever is in use, and "" where it can; for how many pods.
 
         Slurm gives any devices of a GRES: each of them on this node has to do, or the allocation could be of no use.
         """
-        if any(one.row.open for one in asked):
-            return LACKS, 0
         there, once = self.on(node), self.once()
+        if any(one.open or not once.has_all(one, node) for one in asked):
+            return LACKS, 0
         fitting = [(one, once.fitting(one, there)) for one in asked]
         if any(len(found) < one.count for one, found in fitting):
             return LACKS, 0
@@ -163,14 +185,33 @@ def _overlap(one: Gres, other: Gres) -> bool:
     return one.name.lower() == other.name.lower() and same_type
 
 
-def by_node(slices: Iterable[ResourceSlice]) -> Mapping[str, tuple[NodeDevice, ...]]:
-    """The devices that may be given away, by the name of the node, in the order of their names."""
-    found: dict[str, list[NodeDevice]] = {}
+@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
+class NodeInventory:
+    """The devices of a node that may be given away, in the order of their names, and the others (`kept_back`)."""
+
+    usable: tuple[NodeDevice, ...] = ()
+    kept_back: tuple[NodeDevice, ...] = ()
+
+
+def by_node(slices: Iterable[ResourceSlice]) -> Mapping[str, NodeInventory]:
+    """By the name of the node."""
+    usable: dict[str, list[NodeDevice]] = {}
+    others: dict[str, list[NodeDevice]] = {}
     for (node, driver, pool), specs in devices.pools(slices).items():
-        for one in devices.usable(devices.published(specs) or ()):
-            if not one.allow_multiple_allocations and not one.binding_conditions:
-                found.setdefault(node, []).append(NodeDevice(id=DeviceId(driver, pool, one.name), device=one))
-    return {node: tuple(sorted(there, key=lambda one: one.id)) for node, there in found.items()}
+        published = devices.published(specs)
+        counting = {one.name: one for one in devices.usable(published or ())}
+        for one in published if published is not None else (Device(),):
+            alone = not one.allow_multiple_allocations and not one.binding_conditions
+            found = usable if alone and counting.get(one.name) is one else others
+            found.setdefault(node, []).append(NodeDevice(id=DeviceId(driver, pool, one.name), device=one))
+    return {
+        node: NodeInventory(usable=_sorted(usable.get(node, ())), kept_back=_sorted(others.get(node, ())))
+        for node in usable.keys() | others.keys()
+    }
+
+
+def _sorted(found: Iterable[NodeDevice]) -> tuple[NodeDevice, ...]:
+    return tuple(sorted(found, key=lambda one: one.id))
 
 
 def assigned(wanted: Sequence[Sequence[DeviceId]]) -> tuple[DeviceId, ...] | None:
