@@ -1,13 +1,17 @@
 """Devices of nodes: which of them a request may get, and one for each of several requests. Pure.
 
 A device counts if its driver has published its whole pool, it is no partition of another one, no taint keeps pods from
-it, it is not shared between claims, and it needs no preparation by a third party (binding conditions).
+it, it is not shared between claims, and it needs no preparation by a third party (binding conditions). Of groups of
+CPUs, which several claims share, each CPU counts by itself.
 """
 
 import dataclasses
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+import itertools
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Final
 
+from slurm_bridge.cluster.rules import cpu_groups
+from slurm_bridge.cluster.rules.cpu_groups import Cpu, GroupWish
 from slurm_bridge.model import devices
 from slurm_bridge.model.devices import Device, DeviceAttribute, DeviceClass, DeviceId, ResourceClaim, ResourceSlice
 from slurm_bridge.model.job import Gres
@@ -26,14 +30,15 @@ _MOST_DIGITS = 6
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
 class NodeDevice:
-    """A device of a node, and what its driver says of it."""
+    """A device of a node, and what its driver says of it. `cpu`: it is a CPU of this group of CPUs."""
 
     id: DeviceId
     device: Device
+    cpu: Cpu | None = None
 
     def index(self, row: DeviceRow) -> int | None:
-        """Slurm's index of it; None where the attribute is missing, or is no index."""
-        return self.number(row.index)
+        """Slurm's index of it, or the number of the CPU; None where the attribute is missing, or is no index."""
+        return self.number(row.index) if self.cpu is None else self.cpu.number
 
     def number(self, attribute: str) -> int | None:
         """The value of an attribute, whose domain may be left out; None where it is missing, or is no number."""
@@ -103,7 +108,7 @@ class DeviceSight:
         conditions, row = self.of(asked), asked.row
         if conditions is None:
             return ()
-        of_driver = (one for one in there if one.id.driver == row.driver and _of_type(one, row))
+        of_driver = (one for one in there if one.id.driver == row.driver and _of_sort(one, asked))
         return tuple(
             one for one in of_driver if all(self.matches(text, one.id.driver, one.device) for text in conditions)
         )
@@ -139,11 +144,9 @@ class DeviceSight:
         if any(one.open or not once.has_all(one, node) for one in asked):
             return LACKS, 0
         fitting = [(one, once.fitting(one, there)) for one in asked]
-        if any(len(found) < one.count for one, found in fitting):
+        if distributed(fitting) is None:
             return LACKS, 0
-        if assigned([ids for one, found in fitting for ids in [[each.id for each in found]] * one.count]) is None:
-            return LACKS, 0
-        if any(len(found) < len(once.alike(one, there)) for one, found in fitting):
+        if any(once.alike(one, there) - {_unit(each, one.row) for each in found} for one, found in fitting):
             return MIXED, 0
         return "", min((_times(driver, fitting) for driver in {one.row.driver for one in asked}), default=0)
 
@@ -159,15 +162,21 @@ class DeviceSight:
 
         return dataclasses.replace(self, matches=matches)
 
-    def alike(self, asked: AskedDevices, there: Sequence[NodeDevice]) -> Collection[DeviceId]:
-        """The devices that Slurm may give for this request: of all classes that are the same GRES."""
+    def alike(self, asked: AskedDevices, there: Sequence[NodeDevice]) -> frozenset[object]:
+        """What Slurm may give for this request: devices of all classes that are the same GRES."""
         rows = [row for row in self.rows.values() if _overlap(row.gres, asked.row.gres)]
         if not asked.selectors and rows == [asked.row]:
-            return ()
+            return frozenset()
         of_rows = (
             AskedDevices(request="", row=row.of_type(asked.row.gres.type) if row.type else row, count=1) for row in rows
         )
-        return {one.id for each in of_rows for one in self.fitting(each, there)}
+        return frozenset(_unit(one, each.row) for each in of_rows for one in self.fitting(each, there))
+
+
+def _unit(one: NodeDevice, row: DeviceRow) -> object:
+    """What Slurm gives with the device: different classes may have devices for the same one."""
+    index = one.index(row) if row.index else None
+    return one.id if index is None else index
 
 
 def _times(driver: str, fitting: Sequence[tuple[AskedDevices, Sequence[NodeDevice]]]) -> int:
@@ -176,7 +185,15 @@ def _times(driver: str, fitting: Sequence[tuple[AskedDevices, Sequence[NodeDevic
     return len({each.id for _, found in mine for each in found}) // sum(count for count, _ in mine)
 
 
-def _of_type(one: NodeDevice, row: DeviceRow) -> bool:
+def _of_sort(one: NodeDevice, asked: AskedDevices) -> bool:
+    """Of the type in Slurm that is asked for; a CPU of a group only where a part of one is asked for."""
+    row = asked.row
+    if one.cpu is not None or row.capacity:
+        return (
+            one.cpu is not None
+            and one.cpu.capacity == row.capacity
+            and cpu_groups.takes(one.device, row.capacity, asked.count)
+        )
     return not row.type or row.open or one.type(row).lower() == row.gres.type.lower()
 
 
@@ -201,9 +218,18 @@ def by_node(slices: Iterable[ResourceSlice]) -> Mapping[str, NodeInventory]:
         published = devices.published(specs)
         counting = {one.name: one for one in devices.usable(published or ())}
         for one in published if published is not None else (Device(),):
-            alone = not one.allow_multiple_allocations and not one.binding_conditions
-            found = usable if alone and counting.get(one.name) is one else others
-            found.setdefault(node, []).append(NodeDevice(id=DeviceId(driver, pool, one.name), device=one))
+            id_ = DeviceId(driver, pool, one.name)
+            counts = counting.get(one.name) is one and not one.binding_conditions
+            parts = [
+                NodeDevice(id=devices.cpu_id(id_, cpu.number), device=one, cpu=cpu)
+                for cpu in (cpu_groups.cpus(driver, one) if counts else ())
+            ]
+            if counts and not one.allow_multiple_allocations:
+                parts = [NodeDevice(id=id_, device=one)]
+            if parts:
+                usable.setdefault(node, []).extend(parts)
+            else:
+                others.setdefault(node, []).append(NodeDevice(id=id_, device=one))
     return {
         node: NodeInventory(usable=_sorted(usable.get(node, ())), kept_back=_sorted(others.get(node, ())))
         for node in usable.keys() | others.keys()
@@ -212,6 +238,44 @@ def by_node(slices: Iterable[ResourceSlice]) -> Mapping[str, NodeInventory]:
 
 def _sorted(found: Iterable[NodeDevice]) -> tuple[NodeDevice, ...]:
     return tuple(sorted(found, key=lambda one: one.id))
+
+
+def distributed(wanted: Sequence[tuple[AskedDevices, Sequence[NodeDevice]]]) -> tuple[tuple[DeviceId, ...], ...] | None:
+    """Devices for each request, out of those that it may have; None where there are too few.
+
+    CPUs of groups are all of one group for a request. Always the same ones.
+    """
+    parts = [pair for pair in wanted if pair[0].row.capacity]
+    packed = cpu_groups.packed([_wish(asked, found) for asked, found in parts])
+    if packed is None:
+        return None
+    # A device more than there are is enough to know that there are too few.
+    others = [(min(asked.count, len(found) + 1), found) for asked, found in wanted if not asked.row.capacity]
+    single = assigned([ids for count, found in others for ids in [[one.id for one in found]] * count])
+    if single is None:
+        return None
+    names = {str(one.id): one.id for _, found in parts for one in found}
+    of_groups, of_others = iter(packed), iter(single)
+    return tuple(
+        tuple(names[name] for name in next(of_groups))
+        if asked.row.capacity
+        else tuple(itertools.islice(of_others, asked.count))
+        for asked, _ in wanted
+    )
+
+
+def _wish(asked: AskedDevices, found: Sequence[NodeDevice]) -> GroupWish:
+    by_group: dict[str, list[NodeDevice]] = {}
+    for one in found:
+        by_group.setdefault(str(one.id).rpartition("/")[0], []).append(one)
+    return GroupWish(
+        asked.count, {group: [str(one.id) for one in sorted(there, key=_core)] for group, there in by_group.items()}
+    )
+
+
+def _core(one: NodeDevice) -> tuple[int, int]:
+    """Whole cores come together."""
+    return (one.cpu.core, one.cpu.number) if one.cpu is not None else (0, 0)
 
 
 def assigned(wanted: Sequence[Sequence[DeviceId]]) -> tuple[DeviceId, ...] | None:

@@ -80,11 +80,9 @@ def _unknown(there: NodeClaims, asked: AskedDevices) -> DevicesFound:
 def _right(there: NodeClaims, use: ClaimUse) -> bool:
     """Whether a claim has what it would get now."""
     one = use.claim
-    allocation = one.claim.status.allocation
-    results = allocation.devices.results if allocation is not None else ()
     known = {device.id: device for device in there.sight.on(there.node)}
     for asked in one.asked:
-        found = [result.id for result in results if result.request == asked.request]
+        found = one.claim.held_for(asked.request)
         indices = allowed(there, asked)
         if isinstance(indices, str) or (indices is None and not asked.row.chosen):
             return False
@@ -92,4 +90,4 @@ def _right(there: NodeClaims, use: ClaimUse) -> bool:
             device in known and (indices is None or known[device].index(asked.row) in indices) for device in found
         ):
             return False
-    return sum(asked.count for asked in one.asked) == len(results)
+    return sum(asked.count for asked in one.asked) == len(one.claim.held)

@@ -25,27 +25,26 @@ def serve(there: NodeClaims, needs: Sequence[ClaimNeed], kept: Collection[Device
 
     `kept` are those of claims of the same job that have theirs.
     """
-    each: list[ClaimNeed] = []
-    choices: list[list[DeviceId]] = []
+    choices: list[Sequence[NodeDevice]] = []
     for need in needs:
         found = _candidates(there, need.asked)
         if isinstance(found, DevicesFound):
             return found
-        # A device more than there are is enough to know that there are too few.
-        count = min(need.asked.count, len(found) + 1)
-        each += [need] * count
-        choices += [[one.id for one in found if one.id not in kept]] * count
-    free = devices.assigned(
-        [[one for one in found if _free(there, one, need)] for need, found in zip(each, choices, strict=True)]
+        choices.append([one for one in found if one.id not in kept])
+    pairs = list(zip(needs, choices, strict=True))
+    free = devices.distributed(
+        [(need.asked, [one for one in found if _free(there, one.id, need)]) for need, found in pairs]
     )
     if free is not None:
-        return _allocated(there, each, free)
-    wanted = devices.assigned(choices)
+        return _allocated(there, needs, free)
+    wanted = devices.distributed([(need.asked, found) for need, found in pairs])
     if wanted is None:
         of = called(needs[0].use.claim.claim)
         among = f"among those that Slurm allocated there ({there.given.text or 'no index'})"
         return failed(there, f"node {there.node} has no devices for {of} {among}")
-    taken = [device for need, device in zip(each, wanted, strict=True) if not _free(there, device, need)]
+    taken = [
+        device for need, found in zip(needs, wanted, strict=True) for device in found if not _free(there, device, need)
+    ]
     # What another claim of this job may have by a lost answer, the watch does not tell if it was never written.
     own = {need.key for need in needs}
     soon = any(there.holders.of[device].key in own for device in taken)
@@ -73,10 +72,10 @@ def _free(there: NodeClaims, device: DeviceId, need: ClaimNeed) -> bool:
     return holder is None or holder.key == need.key
 
 
-def _allocated(there: NodeClaims, needs: Sequence[ClaimNeed], found: Sequence[DeviceId]) -> DevicesFound:
+def _allocated(there: NodeClaims, needs: Sequence[ClaimNeed], found: Sequence[tuple[DeviceId, ...]]) -> DevicesFound:
     by_claim: dict[ClaimKey, list[tuple[ClaimNeed, DeviceId]]] = {}
-    for need, device in zip(needs, found, strict=True):
-        by_claim.setdefault(need.key, []).append((need, device))
+    for need, given in zip(needs, found, strict=True):
+        by_claim.setdefault(need.key, []).extend((need, device) for device in given)
     return joined(_gets(there, pairs) for pairs in by_claim.values())
 
 

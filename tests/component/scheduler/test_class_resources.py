@@ -8,7 +8,17 @@ import pytest
 from slurm_bridge.model import kinds
 from slurm_bridge.sim import faults
 from slurm_bridge.translate import class_resources
-from tests.component.scheduler.claimed_devices import CPUS, DRIVER, Devices, Json, bridge_of, exactly, results_of, using
+from tests.component.scheduler.claimed_devices import (
+    CPUS,
+    DRIVER,
+    GROUPS,
+    Devices,
+    Json,
+    bridge_of,
+    exactly,
+    results_of,
+    using,
+)
 from tests.component.scheduler.device_rules import DeviceRules
 from tests.component.scheduler.gang_scenes import bound, gang
 from tests.component.scheduler.test_device_claims import asked
@@ -119,7 +129,7 @@ def test_a_class_that_is_not_in_the_table_is_told(bridge: Bridge, devices: Devic
     bridge.pod("b", spec=asking(33))
     bridge.run(3)
     assert (
-        f"DeviceClass x.io, which is not in the table of hook device-claims ({CPUS}, {DRIVER})"
+        f"DeviceClass x.io, which is not in the table of hook device-claims ({CPUS}, {DRIVER}, {GROUPS})"
         in bridge.condition("a")[1]
     )
     assert "33, allowed are 32" in bridge.condition("b")[1]
