@@ -198,16 +198,18 @@ class DeviceClaims:
         version = classes.version + snapshot.version
         return self._resources.get(version, (), lambda: ResourceClasses.of(classes.all(), snapshot))
 
-    def devices(self, views: Mapping[Need, View]) -> DeviceSight:
+    def devices(self, views: Mapping[Need, View], namespace: str) -> DeviceSight:
         """For the scheduler, once Slurm has allocated."""
-        return dataclasses.replace(self._sight(lambda need: views[need]), matches=self._in_time)
 
-    def _in_time(self, text: str, driver: str, device: Device) -> bool:
-        """Nearly always it is known from the search for nodes."""
-        try:
-            return self._selectors.matches(text, driver, device)
-        except TooMuch as stopped:
-            raise errors.TryLater(_COMPARED, retry_after=max(GO_ON, stopped.pause)) from stopped
+        def in_time(text: str, driver: str, device: Device) -> bool:
+            """Nearly always it is known from the search for nodes."""
+            try:
+                with self._selectors.paid_by(namespace):
+                    return self._selectors.matches(text, driver, device)
+            except TooMuch as stopped:
+                raise errors.TryLater(_COMPARED, retry_after=max(GO_ON, stopped.pause)) from stopped
+
+        return dataclasses.replace(self._sight(lambda need: views[need]), matches=in_time)
 
     def _obstacle(
         self, pod: Pod, view: Callable[[Need], View], ours: frozenset[str], asked: tuple[Gres, ...] | None

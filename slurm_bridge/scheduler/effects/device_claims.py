@@ -59,7 +59,8 @@ def settle(
     ctx: SchedulerContext, desired: DesiredJob, spots: tuple[Spot, ...], read: Placeholder
 ) -> Misfit | ClaimsPending | None:
     """Write what is to be written; None when every claim of these pods has its devices."""
-    key, sight = desired.workload.root.key, ctx.config.chain.devices
+    key = desired.workload.root.key
+    sight = ctx.config.chain.devices(desired.workload.root.namespace)
     claiming = [spot.pod for spot in spots if placement.claims(spot.pod, sight)]
     if not claiming:
         return None
@@ -90,7 +91,7 @@ def settle(
 
 def await_claims(ctx: SchedulerContext, key: WorkloadKey, pods: Iterable[Pod]) -> None:
     """A change of one of their claims wakes the workload, whatever pod it was made for."""
-    sight = ctx.config.chain.devices
+    sight = ctx.config.chain.devices()
     if sight is None:
         return
     for name in sorted({name for pod in pods for name in sight.names(pod)}):
@@ -99,7 +100,7 @@ def await_claims(ctx: SchedulerContext, key: WorkloadKey, pods: Iterable[Pod]) -
 
 def undo(ctx: SchedulerContext, pods: Iterable[Pod]) -> None:
     """Take back what these pods have got, as far as they have no node. What fails here is taken back later."""
-    sight = ctx.config.chain.devices
+    sight = ctx.config.chain.devices()
     if sight is None:
         return
     waiting = [pod for pod in pods if not pod.bound and placement.claims(pod, sight)]
@@ -119,7 +120,7 @@ def undo(ctx: SchedulerContext, pods: Iterable[Pod]) -> None:
 
 def stranded(ctx: SchedulerContext, members: WorkloadPods) -> tuple[Pod, ...]:
     """Those without a node, where a claim of theirs is being deleted and has devices: nothing else would let it go."""
-    sight = ctx.config.chain.devices
+    sight = ctx.config.chain.devices()
     if sight is None:
         return ()
     waiting = tuple(pod for pod in members.pods(PodState.WANTING) if placement.claims(pod, sight))
@@ -164,7 +165,6 @@ def holders(ctx: SchedulerContext, sight: DeviceSight, nodes: Iterable[str]) -> 
         left=lambda claim: _left(ctx, claim),
         busy=pending.busy,
         doubted=pending.doubted,
-        unknown=pending.unknown,
     )
 
 

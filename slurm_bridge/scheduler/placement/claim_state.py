@@ -33,7 +33,7 @@ def chosen(there: NodeClaims, spot: Spot, found: Sequence[Option]) -> Option:
 def unsettled(there: NodeClaims, use: ClaimUse, kept: Collection[DeviceId]) -> DevicesFound:
     """What has to happen to a claim before its devices are chosen, or kept; `kept` are those of other claims."""
     claim = use.claim.claim
-    first = being_written(there, claim, there.holders.busy)
+    first = being_written(there, claim)
     if first.waiting:
         return first
     unknown = next((one for one in (_unknown(there, asked) for asked in use.claim.asked) if one.waiting), NOTHING)

@@ -98,7 +98,7 @@ def _awaited(there: NodeClaims, taken: Iterable[DeviceId]) -> Iterable[DevicesFo
     for key, (claim, device) in holding.items():
         words = f"device {device} of node {there.node}, which {called(claim)} still has"
         yield DevicesFound(waiting={words: there.node}, others=(key,))
-        written = being_written(there, claim, there.holders.busy)
+        written = being_written(there, claim)
         if written.waiting:
             yield written
         elif there.holders.left(claim):

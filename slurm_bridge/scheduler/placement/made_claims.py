@@ -46,8 +46,9 @@ def superfluous(there: NodeClaims, spot: Spot, chosen: Option) -> DevicesFound:
 def _dropped(there: NodeClaims, claim: ResourceClaim | None, spot: Spot) -> DevicesFound:
     if claim is not None and claim.status.allocation is not None:
         return _freed(there, claim, spot)
-    # A lost answer may have given it devices: a deleted claim with devices would stay, and hold up the pod.
-    written = being_written(there, claim, there.holders.unknown) if claim is not None else NOTHING
+    # A lost answer may have given it devices. The deletion decides: if so, the version that was looked at is not the
+    # last one, and it is refused; if not, no write that is still on its way meets this version any more.
+    written = being_written(there, claim) if claim is not None else NOTHING
     if written.waiting:
         return written
     words = f"pod {'/'.join(spot.pod.key)} to lose a ResourceClaim that it does not need"
@@ -55,5 +56,5 @@ def _dropped(there: NodeClaims, claim: ResourceClaim | None, spot: Spot) -> Devi
 
 
 def _freed(there: NodeClaims, claim: ResourceClaim, spot: Spot) -> DevicesFound:
-    written = being_written(there, claim, there.holders.busy)
+    written = being_written(there, claim)
     return written if written.waiting else claim_state.taken_back(there, claim, {spot.pod.uid})

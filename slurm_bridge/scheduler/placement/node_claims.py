@@ -23,15 +23,13 @@ MOST_NAMED: Final = 3
 class Holders:
     """Which claim has a device, or is about to get it; `left` says of a claim that nothing uses it any more.
 
-    By uid: claims that are `busy` are being written; those that are `doubted` may have lost their devices. What was
-    written into those that are `unknown`, these and others, no watch has told of yet.
+    By uid: claims that are `busy` are being written; those that are `doubted` may have lost their devices.
     """
 
     of: Mapping[DeviceId, ResourceClaim]
     left: Callable[[ResourceClaim], bool]
     busy: frozenset[str] = frozenset()
     doubted: frozenset[str] = frozenset()
-    unknown: frozenset[str] = frozenset()
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
@@ -131,8 +129,8 @@ def called(claim: ResourceClaim) -> str:
     return f"ResourceClaim {'/'.join(claim.key)}"
 
 
-def being_written(there: NodeClaims, claim: ResourceClaim, uids: Collection[str]) -> DevicesFound:
-    """What is being written is not looked at: it may be out of date already. `uids` are those of such claims."""
-    if claim.uid not in uids:
+def being_written(there: NodeClaims, claim: ResourceClaim) -> DevicesFound:
+    """What is being written is not looked at: it may be out of date already."""
+    if claim.uid not in there.holders.busy:
         return NOTHING
     return waits(there, f"{called(claim)}, which is being written", soon=True)

@@ -188,6 +188,19 @@ def test_a_claim_that_is_not_needed_any_more_is_deleted(bridge: Bridge, devices:
     assert "extendedResourceClaimStatus" not in bridge.manifest("a")["status"]
 
 
+def test_a_claim_whose_allocation_was_not_answered_is_deleted_soon(bridge: Bridge, devices: Devices) -> None:
+    """It has not happened, and no watch will say so: the deletion of just this version tells."""
+    bridge.kube_calls.plan(faults.Answer(503), method="PATCH", target="/resourceclaims/.*/status", times=1)
+    bridge.pod("a", spec=asking())
+    bridge.until(lambda: bridge.kube_calls.count(method="PATCH", target="/resourceclaims/.*/status"))
+    bridge.kube.merge(kinds.NODES, ("", "n3"), {"status": {"allocatable": {GPU: "4"}}}, subresource="status")
+    bridge.slurm.control.end(bridge.job("a").job_id, "CANCELLED")
+    bridge.run(3)
+    bridge.annotate("a", **{"slurm-bridge.io/retry": "1"})
+    bridge.until(lambda: bridge.node_of("a"), 60)
+    assert devices.claims() == []
+
+
 def test_a_claim_that_changes_meanwhile_is_not_deleted(bridge: Bridge, devices: Devices) -> None:
     """What was looked at is a precondition: another look sees what became of it."""
 

@@ -244,10 +244,10 @@ class TestNotNeeded:
         one = self.claim(**MADE)
         assert [each.claim for each in self.look(one).writes if isinstance(each, DropClaim)] == [one]
 
-    def test_a_claim_that_may_have_devices_by_a_lost_answer_is_not_deleted(self) -> None:
-        """It would stay, being deleted, for as long as it has them: the watch tells."""
+    def test_a_claim_that_is_being_written_is_not_deleted(self) -> None:
+        """The watch has not told of its last version yet."""
         one = self.claim(**MADE)
-        found = self.look(one, unknown=frozenset({one.uid}))
+        found = self.look(one, busy=frozenset({one.uid}))
         assert (found.writes, found.soon) == ((), True)
 
     @pytest.mark.security("neighbours")
