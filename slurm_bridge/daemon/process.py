@@ -14,6 +14,7 @@ import socket
 import threading
 import uuid
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Generic, TypeVar
 
 from loguru import logger
 
@@ -81,6 +82,19 @@ class Extras:
     declare: Callable[[Iterable[str]], None] = lambda _keys: None
 
 
+T = TypeVar("T")
+
+
+class _Later(Generic[T]):
+    """What a part reads that is built before its source; `of` is the source as soon as there is one."""
+
+    def __init__(self, nothing: Callable[[], T]) -> None:
+        self.of = nothing
+
+    def __call__(self) -> T:
+        return self.of()
+
+
 class Daemon:
     """All parts of the daemon, connected; `run` is its whole life."""
 
@@ -107,8 +121,6 @@ class Daemon:
         self._pods = self._pod_source(extras.callers)
         self._views: Mapping[Need, View] = {}
         self._nodes: NodeController | None = None
-        self._kubernetes_nodes: Callable[[], Sequence[Node]] = tuple
-        self._slices: Callable[[], Sequence[ResourceSlice] | None] = lambda: None
         self._hands, self._post = Hands(HANDS), JsonClient(clock)
         made = self._assembled(
             fenced.FencedCluster(metered_cluster, self._may_write), fenced.FencedSlurm(metered_slurm, self._may_write)
@@ -195,30 +207,26 @@ class Daemon:
         if not self.settings.nodes.enabled:
             self._feeds.join(made.core, names, pods)
         else:
+            # No pass is made before both informers exist.
+            heard: _Later[Sequence[Node]] = _Later(tuple)
+            published: _Later[Sequence[ResourceSlice] | None] = _Later(lambda: None)
             nodes = NodePorts(
                 cluster=cluster,
                 slurm=slurm,
                 clock=self._clock,
-                nodes=self._all_nodes,
+                nodes=heard,
                 note=made.reporter.note,
                 count=self.metrics.node_action,
                 changed=made.core.on_slurm_nodes,
-                slices=self._all_slices,
+                slices=published,
             )
             options = configuration.nodes(self.settings)
             self._nodes = NodeController(options, nodes)
             if options.device_gres:
-                self._slices = self._feeds.slices(self._nodes.slices_changed)
-            self._kubernetes_nodes = self._feeds.join(made.core, names, pods, self._nodes.woken)
+                published.of = self._feeds.slices(self._nodes.slices_changed)
+            heard.of = self._feeds.join(made.core, names, pods, self._nodes.woken)
         self._feeds.show(self.metrics.informer)
         return made
-
-    def _all_nodes(self) -> Sequence[Node]:
-        """The controller is built before the informer that it reads; no pass is made before both exist."""
-        return self._kubernetes_nodes()
-
-    def _all_slices(self) -> Sequence[ResourceSlice] | None:
-        return self._slices()
 
     def _pod_source(self, callers: ports.Callers | None) -> PodSource:
         inputs = submission_api.SubmissionInputs(

@@ -112,11 +112,13 @@ class Chain:
         honoured = Feature.WAITING_CLAIMS in self._layers.honoured
         return needs.storage(self._layers.views.get) if honoured else None
 
-    @property
-    def devices(self) -> DeviceSight | None:
-        """Devices and the claims to them as last heard; None where no hook honours ResourceClaims."""
+    def devices(self, namespace: str = "") -> DeviceSight | None:
+        """Devices and the claims to them as last heard; None where no hook honours ResourceClaims.
+
+        What pods of a namespace ask for is compared at its cost.
+        """
         hook = self._gives_devices
-        return hook.devices(self._layers.views) if hook is not None else None
+        return hook.devices(self._layers.views, namespace) if hook is not None else None
 
     def see(self, views: Mapping[Need, View]) -> None:
         """Give the hooks the objects that they need; raises LookupError naming what is missing."""

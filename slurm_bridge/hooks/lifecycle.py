@@ -158,8 +158,8 @@ class GivesDevices(Protocol):
     def offers(self, views: Mapping[Need, View]) -> Mapping[str, Mapping[str, int]]:
         """By the name of the node, what it has of these resources."""
 
-    def devices(self, views: Mapping[Need, View]) -> DeviceSight:
-        """Claims and devices as last heard."""
+    def devices(self, views: Mapping[Need, View], namespace: str) -> DeviceSight:
+        """Claims and devices as last heard; what is compared costs the time of this namespace."""
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)

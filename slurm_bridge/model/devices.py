@@ -1,16 +1,18 @@
 """Dynamic Resource Allocation: classes of devices, the devices that drivers publish, and the claims to them."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import Any, Final, NamedTuple
 
 import msgspec
 
-from slurm_bridge.model.meta import Object, Record
+from slurm_bridge.model import cpuset
+from slurm_bridge.model.meta import Manifest, Object, Record
 
 #: With this finalizer Kubernetes' own controller takes an allocation back after the last pod, and not before.
 FINALIZER: Final = "resource.kubernetes.io/delete-protection"
 
 EXACT_COUNT: Final = "ExactCount"
+ALL_DEVICES: Final = "All"
 
 _KEEPS_PODS_AWAY: Final = frozenset({"NoSchedule", "NoExecute"})
 
@@ -42,6 +44,10 @@ class DeviceSelector(Record, frozen=True, kw_only=True):
     cel: CelExpression | None = None
 
 
+class _ForDriver(Record, frozen=True, kw_only=True):
+    driver: str = ""
+
+
 class DeviceConfiguration(Record, frozen=True, kw_only=True):
     """Parameters for the driver, handed on as they are; `requests` empty: for all requests of the claim.
 
@@ -59,6 +65,14 @@ class DeviceConfiguration(Record, frozen=True, kw_only=True):
     def size(self) -> int:
         """In bytes."""
         return memoryview(self.opaque).nbytes
+
+    @property
+    def driver(self) -> str:
+        """For which they are; "" where that is not said."""
+        try:
+            return msgspec.json.decode(self.opaque, type=_ForDriver).driver if self.size else ""
+        except msgspec.DecodeError:
+            return ""
 
 
 class DeviceClassSpec(Record, frozen=True, kw_only=True):
@@ -96,10 +110,26 @@ class DeviceAttribute(Record, frozen=True, kw_only=True):
     version: str | None = None
 
 
+class CapacityRange(Record, frozen=True, kw_only=True):
+    """Amounts from `min` to `max`, in steps."""
+
+    min: str | int | float | None = None
+    max: str | int | float | None = None
+    step: str | int | float | None = None
+
+
+class CapacityPolicy(Record, frozen=True, kw_only=True):
+    """Which parts of a capacity may be used."""
+
+    valid_values: tuple[str | int | float, ...] = ()
+    valid_range: CapacityRange | None = None
+
+
 class DeviceCapacity(Record, frozen=True, kw_only=True):
     """An amount, as a Kubernetes quantity."""
 
     value: str | int | float = 0
+    request_policy: CapacityPolicy | None = None
 
 
 class Device(Record, frozen=True, kw_only=True):
@@ -188,6 +218,7 @@ class AllocatedDevice(Record, frozen=True, kw_only=True):
     pool: str = ""
     device: str = ""
     admin_access: bool | None = None
+    consumed_capacity: dict[str, str | int | float] | None = None
 
     @property
     def id(self) -> DeviceId:
@@ -196,9 +227,52 @@ class AllocatedDevice(Record, frozen=True, kw_only=True):
 
 
 class AllocatedDevices(Record, frozen=True, kw_only=True):
-    """All devices of a claim."""
+    """All devices of a claim, and the parameters with which drivers prepare them."""
 
     results: tuple[AllocatedDevice, ...] = ()
+    config: tuple[DeviceConfiguration, ...] = ()
+
+    def ids(self, result: AllocatedDevice) -> tuple[DeviceId, ...]:
+        """The device; of a group of CPUs those that the parameters name."""
+        if result.consumed_capacity is None:
+            return (result.id,)
+        mine = (one for one in self.config if result.request in one.requests)
+        found = next((cpus for one in mine if (cpus := cpus_in(one, result.driver)) is not None), None)
+        return (result.id,) if found is None else tuple(cpu_id(result.id, cpu) for cpu in sorted(found))
+
+
+class _CpuConfig(Record, frozen=True, kw_only=True):
+    cpuset: str = ""
+
+
+class _CpuParameters(Record, frozen=True, kw_only=True):
+    cpu_config: _CpuConfig = _CpuConfig()
+
+
+class _CpuOpaque(_ForDriver, frozen=True, kw_only=True):
+    parameters: _CpuParameters = _CpuParameters()
+
+
+def cpu_id(group: DeviceId, cpu: int) -> DeviceId:
+    """A CPU of a group, as if it were a device."""
+    return group._replace(device=f"{group.device}/{cpu}")
+
+
+def cpus_in(config: DeviceConfiguration, driver: str) -> frozenset[int] | None:
+    """The CPUs that the parameters for this driver name; None where they name none."""
+    if not config.size:
+        return None
+    try:
+        found = msgspec.json.decode(config.opaque, type=_CpuOpaque)
+    except msgspec.DecodeError:
+        return None
+    return cpuset.parse(found.parameters.cpu_config.cpuset) if found.driver == driver else None
+
+
+def cpu_parameters(driver: str, cpus: Collection[int]) -> Manifest:
+    """What `cpus_in` reads."""
+    parameters = {"apiVersion": "v1alpha1", "cpuConfig": {"cpuset": cpuset.write(cpus)}}
+    return {"driver": driver, "parameters": parameters}
 
 
 class ClaimAllocation(Record, frozen=True, kw_only=True):
@@ -233,8 +307,17 @@ class ResourceClaim(Object, frozen=True, kw_only=True):
     @property
     def held(self) -> tuple[DeviceId, ...]:
         """The devices that no other claim may get. Administrators look at devices beside their users."""
-        allocation = self.status.allocation
-        return () if allocation is None else tuple(one.id for one in allocation.devices.results if not one.admin_access)
+        return self.held_for(None)
+
+    def held_for(self, request: str | None) -> tuple[DeviceId, ...]:
+        """Those of one request; None: of all."""
+        found = self.status.allocation.devices if self.status.allocation is not None else AllocatedDevices()
+        return tuple(
+            device
+            for one in found.results
+            if request in (None, one.request) and not one.admin_access
+            for device in found.ids(one)
+        )
 
 
 def held_devices(claim: ResourceClaim) -> Iterable[str]:

@@ -14,6 +14,7 @@ from slurm_bridge.scheduler.decide import Action, Decision, Facts, Pods, Stray
 from slurm_bridge.scheduler.effects import (
     bind,
     cancel,
+    claim_writes,
     device_claims,
     end,
     job_users,
@@ -147,7 +148,7 @@ def _without_devices(ctx: SchedulerContext, subject: Subject, filed: Filed) -> A
 
     def give_back() -> Filed:
         device_claims.undo(ctx, stranded)
-        return dataclasses.replace(filed, after=device_claims.UNSERVED)
+        return dataclasses.replace(filed, after=claim_writes.UNSERVED)
 
     return give_back
 

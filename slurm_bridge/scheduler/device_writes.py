@@ -39,13 +39,12 @@ class PendingWrites:
     """Of which the watch has not told yet: by device the claims that have it, or may have it; and claims by uid.
 
     No other write of those that are `busy` is begun. Whether those that are `doubted` have lost their devices is not
-    known, and only another write tells. What has become of any of those that are `unknown` the watch has not told yet.
+    known, and only another write tells.
     """
 
     devices: Mapping[DeviceId, ResourceClaim]
     busy: frozenset[str] = frozenset()
     doubted: frozenset[str] = frozenset()
-    unknown: frozenset[str] = frozenset()
 
 
 class DeviceWrites:
@@ -105,7 +104,6 @@ class DeviceWrites:
             devices={device: one.claim for one in left.values() for device in one.devices},
             busy=frozenset(uid for uid, one in left.items() if one.busy),
             doubted=frozenset(uid for uid, one in left.items() if one.takes and not one.busy),
-            unknown=frozenset(left),
         )
 
 

@@ -8,9 +8,11 @@ exactly N devices of a class of the table       N of its GRES, or N of the cpus
 the same, where an attribute is the GRES type   one option for each type that devices have
 firstAvailable                                  one option for each alternative, in order; those that Slurm cannot be
                                                 asked for are passed over
+all devices of a node (`All`)                   one option for each number of them that nodes have
+a part of a group of CPUs (`capacity`)          so many cpus
 extended resources of classes of the table      one claim for all of them, which the bridge makes (`class_resources`)
-all devices of a node, admin access,            refused with words: Slurm gives numbers of devices, each to one
-constraints, tolerations, parts of a capacity   job, and does not know what the devices have in common
+admin access, constraints, tolerations,         refused with words: Slurm gives numbers of devices, each to one
+parts of other devices                          job, and does not know what the devices have in common
 """
 
 import dataclasses
@@ -19,12 +21,19 @@ import math
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Final
 
-from slurm_bridge.model import texts
-from slurm_bridge.model.devices import EXACT_COUNT, DeviceRequest, DeviceSelector, ExactRequest, ResourceClaim
+from slurm_bridge.model import quantity, texts
+from slurm_bridge.model.devices import (
+    ALL_DEVICES,
+    EXACT_COUNT,
+    DeviceRequest,
+    DeviceSelector,
+    ExactRequest,
+    ResourceClaim,
+)
 from slurm_bridge.model.job import Gres
 from slurm_bridge.model.meta import ObjectMeta
 from slurm_bridge.model.pod import Pod
-from slurm_bridge.translate import class_resources, gres, shapes
+from slurm_bridge.translate import class_resources, forms, gres, shapes
 from slurm_bridge.translate.class_resources import ClassClaim, ClassOf
 
 #: The reason on pods whose claims cannot be turned into a request.
@@ -59,7 +68,7 @@ class DeviceRow:
 
     `type` is the attribute whose value is the type of the GRES; a request is for one of the types. `index` is the
     attribute whose value is the index that Slurm gives, or the CPU where they are CPUs. `chosen`: Slurm gives none, and
-    any device will do that no other claim holds.
+    any device will do that no other claim holds. `capacity`: the devices are groups of CPUs, which this one counts.
     """
 
     device_class: str
@@ -68,6 +77,7 @@ class DeviceRow:
     type: str = ""
     index: str = ""
     chosen: bool = False
+    capacity: str = ""
 
     @property
     def plain(self) -> bool:
@@ -94,12 +104,31 @@ Rows = Mapping[str, DeviceRow]
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
 class AskedDevices:
-    """One request of a claim; `request` is its name, with that of the alternative where there are some."""
+    """One request of a claim; `request` is its name, with that of the alternative where there are some.
+
+    `every`: it is for all devices of a node that meet it; `count` is 0 until it is chosen how many these are. Of groups
+    of CPUs `count` is how many CPUs it is for, all of one group.
+    """
 
     request: str
     row: DeviceRow
     count: int
     selectors: tuple[str, ...] = ()
+    every: bool = False
+
+    @property
+    def open(self) -> bool:
+        """Of which type its devices are, or how many, is not chosen yet: nodes differ in it."""
+        return self.row.open or not self.count
+
+    def as_of(self, kind: str, count: int) -> "AskedDevices":
+        """The same where that is chosen."""
+        return dataclasses.replace(self, row=self.row.of_type(kind), count=count)
+
+    @property
+    def results(self) -> int:
+        """So many devices a claim is given for it, as Kubernetes counts."""
+        return 1 if self.row.capacity else self.count
 
     @property
     def base(self) -> str:
@@ -123,8 +152,8 @@ class PodClaim:
         return {one.request for one in found} == {one.request for one in self.asked}
 
 
-#: The types of devices that a request of a claim may get.
-Types = Callable[[AskedDevices, ResourceClaim], Sequence[str]]
+#: What a request of a claim that is open may be for, by what nodes have.
+Forms = Callable[[AskedDevices, ResourceClaim], Sequence[AskedDevices]]
 #: The claims of a pod, with one alternative for each of their requests.
 Option = tuple[PodClaim, ...]
 #: What the claims of a pod ask for.
@@ -139,13 +168,13 @@ class Unrequestable:
     missing: bool = False
 
 
-def no_types(_asked: AskedDevices, _claim: ResourceClaim) -> Sequence[str]:
-    """No device has a type."""
+def no_forms(_asked: AskedDevices, _claim: ResourceClaim) -> Sequence[AskedDevices]:
+    """No node has such devices."""
     return ()
 
 
 def options(
-    pod: Pod, claim_of: Lookup, rows: Rows, class_of: ClassOf = class_resources.no_class, types: Types = no_types
+    pod: Pod, claim_of: Lookup, rows: Rows, class_of: ClassOf = class_resources.no_class, forms_of: Forms = no_forms
 ) -> tuple[Option, ...] | Unrequestable:
     """What the claims of a pod may ask for, the most wanted first; or the first thing that is wrong with them.
 
@@ -167,7 +196,7 @@ def options(
                 message=f"Pod {'/'.join(pod.key)}: the ResourceClaims have more requests together than a pod may have, "
                 f"at most {MOST_REQUESTS} are allowed"
             )
-        made = _read(pod, entry, name, claim, rows, types)
+        made = _read(pod, entry, name, claim, rows, forms_of)
         if isinstance(made, Unrequestable):
             return dataclasses.replace(made, message=f"{where}: {made.message}")
         found.setdefault(made[0].claim.key, made)
@@ -243,7 +272,7 @@ def names(pod: Pod, class_of: ClassOf = class_resources.no_class) -> frozenset[C
 
 def gres_of(asked: Wish) -> tuple[Gres, ...]:
     """What Slurm is asked for, for all of them together."""
-    return shapes.added([(dataclasses.replace(one.row.gres, count=one.count),) for one in asked])
+    return shapes.added([(dataclasses.replace(one.row.gres, count=max(one.count, 1)),) for one in asked])
 
 
 def shared(pods: Sequence[Pod]) -> Mapping[ClaimKey, tuple[Pod, ...]]:
@@ -274,7 +303,7 @@ def _claim_name(pod: Pod, entry: Mapping[str, object]) -> str | Unrequestable | 
 
 
 def _read(
-    pod: Pod, entry: Mapping[str, object], name: str, claim: ResourceClaim | None, rows: Rows, types: Types
+    pod: Pod, entry: Mapping[str, object], name: str, claim: ResourceClaim | None, rows: Rows, forms_of: Forms
 ) -> tuple[PodClaim, ...] | Unrequestable:
     """One for each combination of its alternatives."""
     called = f"ResourceClaim {pod.metadata.namespace}/{_word(name)}"
@@ -287,18 +316,20 @@ def _read(
     wrong = next(_wrong(claim, rows), "")
     if wrong:
         return Unrequestable(message=f"{called}: {wrong}")
-    each = [_by_type(_alternatives(one, rows), claim, types) for one in claim.spec.devices.requests]
+    each = [_chosen(_alternatives(one, rows), claim, forms_of) for one in claim.spec.devices.requests]
     many = math.prod(map(len, each))
     if many > MOST_OPTIONS:
         text = f"spec.devices.requests have {many} combinations of alternatives; at most {MOST_OPTIONS} are allowed"
         return Unrequestable(message=f"{called}: {text}")
     made = tuple(PodClaim(claim=claim, asked=asked) for asked in itertools.product(*each))
-    absurd = next((wrong for one in made for wrong in _too_many(one.asked)), "")
-    return Unrequestable(message=f"{called}: {absurd}") if absurd else made
+    absurd = [next(_too_many(one.asked), "") for one in made]
+    possible = tuple(one for one, wrong in zip(made, absurd, strict=True) if not wrong)
+    # Devices of which nodes have too many together are not the claim's fault.
+    return possible or Unrequestable(message=f"{called}: {absurd[0]}")
 
 
 def _too_many(asked: Sequence[AskedDevices]) -> Iterator[str]:
-    devices = sum(one.count for one in asked)
+    devices = sum(one.results for one in asked)
     if devices > MOST_DEVICES:
         yield f"the counts of spec.devices.requests add up to {devices}; at most {MOST_DEVICES} are allowed"
     conditions = len({text for one in asked for text in one.selectors})
@@ -317,6 +348,7 @@ def _wrong(claim: ResourceClaim, rows: Rows) -> Iterator[str]:
     size = sum(one.size for one in devices.config)
     if size > MOST_CONFIG:
         yield f"spec.devices.config has {size} bytes; at most {MOST_CONFIG} are allowed"
+    yield from _chosen_by_users(claim, rows)
     for number, request in enumerate(devices.requests):
         where = f"spec.devices.requests[{number}] ({_word(request.name)})"
         alternatives = _each(request)
@@ -327,6 +359,18 @@ def _wrong(claim: ResourceClaim, rows: Rows) -> Iterator[str]:
             yield from (f"{where} {text}" for text in _no_row(alternatives, rows))
         elif not _alternatives(request, rows):
             yield from (f"{where} {text}" for text in _beyond(known[0], rows[known[0].device_class_name]))
+
+
+def _chosen_by_users(claim: ResourceClaim, rows: Rows) -> Iterator[str]:
+    """Parameters for the driver of a group name its CPUs, and these are not the user's to choose."""
+    names = {one.device_class_name for request in claim.spec.devices.requests for _, one in _each(request)}
+    drivers = {rows[name].driver for name in names if name in rows and rows[name].capacity}
+    for number, config in enumerate(claim.spec.devices.config if drivers else ()):
+        if config.driver in drivers:
+            yield (
+                f"spec.devices.config[{number}] has parameters for driver {config.driver}, with which this bridge says "
+                "which CPUs the claim gets; leave them out"
+            )
 
 
 def _no_row(alternatives: Sequence[tuple[str, ExactRequest]], rows: Rows) -> Iterator[str]:
@@ -341,22 +385,46 @@ def _no_row(alternatives: Sequence[tuple[str, ExactRequest]], rows: Rows) -> Ite
 def _beyond(one: ExactRequest, row: DeviceRow) -> Iterator[str]:
     if one.admin_access:
         yield "has adminAccess: devices with admin access are in use by others, and Slurm gives none of these"
-    if one.allocation_mode != EXACT_COUNT:
+    if one.allocation_mode not in (EXACT_COUNT, ALL_DEVICES):
         mode = _word(one.allocation_mode)
-        yield f"has allocationMode {mode}: Slurm is asked for a number; write ExactCount and count"
-    if not 1 <= one.count <= gres.MOST_COUNT:
+        yield f"has allocationMode {mode}, which is not supported; write ExactCount and count, or All"
+    if one.allocation_mode == EXACT_COUNT and not 1 <= one.count <= gres.MOST_COUNT:
         yield f"has count {texts.shown(str(one.count))}, allowed are 1 to {gres.MOST_COUNT}"
     if one.tolerations:
         yield "has tolerations: devices with taints are given to no pod; leave them out"
-    if one.capacity and row.cpus:
-        yield (
-            "has capacity: of CPUs that are published in groups the driver chooses some itself, and Slurm may have "
-            "given others; write count, and have each CPU published as a device (cpuDeviceMode: individual)"
-        )
+    if row.capacity:
+        yield from _beyond_group(one, row)
+    elif one.capacity and row.cpus:
+        yield "has capacity: CPUs of this class are published one by one; leave it out, and write count"
     elif one.capacity:
         yield "has capacity: Slurm gives whole devices; leave it out, or select devices by their capacity with CEL"
     if any(selector.cel is None for selector in one.selectors):
         yield "has a selector that is not CEL"
+
+
+def _beyond_group(one: ExactRequest, row: DeviceRow) -> Iterator[str]:
+    """What is asked of groups of CPUs is a part of one of them."""
+    if one.allocation_mode != EXACT_COUNT or one.count != 1:
+        yield f"is for several groups of CPUs: write count 1, and capacity.requests[{row.capacity}] for the CPUs of one"
+    elif _cpus(one, row) is None:
+        yield (
+            f"needs capacity.requests with {row.capacity} and nothing else: how many CPUs, a whole number from 1 to "
+            f"{forms.MOST_SHORT}"
+        )
+
+
+def _cpus(one: ExactRequest, row: DeviceRow) -> int | None:
+    """How many CPUs of a group are asked for; None where that is not said as it has to be."""
+    asked = (one.capacity or {}).get("requests")
+    named = {row.capacity, row.capacity.removeprefix(f"{row.driver}/"), f"{row.driver}/{row.capacity}"}
+    if not isinstance(asked, Mapping) or len(asked) != 1 or not named.intersection(asked):
+        return None
+    (amount,) = asked.values()
+    try:
+        found = quantity.parse(amount)
+    except ValueError:
+        return None
+    return int(found) if found.denominator == 1 and 1 <= found <= forms.MOST_SHORT else None
 
 
 def _each(request: DeviceRequest) -> Sequence[tuple[str, ExactRequest]]:
@@ -372,18 +440,16 @@ def _alternatives(request: DeviceRequest, rows: Rows) -> tuple[AskedDevices, ...
     return tuple(_of_row(name, one, rows) for name, one in known if not any(_beyond(one, rows[one.device_class_name])))
 
 
-def _by_type(alternatives: Iterable[AskedDevices], claim: ResourceClaim, types: Types) -> tuple[AskedDevices, ...]:
-    """Each type is an alternative; where no device has one it stays open."""
-    return tuple(
-        dataclasses.replace(one, row=one.row.of_type(name))
-        for one in alternatives
-        for name in ((types(one, claim) if one.row.open else ()) or [one.row.gres.type])
-    )
+def _chosen(alternatives: Iterable[AskedDevices], claim: ResourceClaim, forms_of: Forms) -> tuple[AskedDevices, ...]:
+    """Each type, and each number of all devices, is an alternative; where no node has any it stays open."""
+    return tuple(form for one in alternatives for form in ((tuple(forms_of(one, claim)) if one.open else ()) or (one,)))
 
 
 def _of_row(name: str, one: ExactRequest, rows: Rows) -> AskedDevices:
     row = rows[one.device_class_name]
-    return AskedDevices(request=name, row=row, count=one.count, selectors=expressions(one.selectors))
+    every = one.allocation_mode == ALL_DEVICES
+    count = 0 if every else (_cpus(one, row) or 1) if row.capacity else one.count
+    return AskedDevices(request=name, row=row, count=count, selectors=expressions(one.selectors), every=every)
 
 
 def expressions(selectors: Iterable[DeviceSelector]) -> tuple[str, ...]:

@@ -195,6 +195,17 @@ def test_cpus_are_published(cluster: Cluster) -> None:
     ]
 
 
+def test_groups_of_cpus_are_published(cluster: Cluster) -> None:
+    """By their NUMA nodes, with the CPUs that they have; claims share them."""
+    slices = [one["spec"] for one in cluster.objects("resourceslices")]
+    groups = {one["nodeName"]: one["devices"] for one in slices if one["driver"] == "group.local-cluster"}
+    assert set(groups) == {"real1", "real2"}
+    assert [(one["name"], one["allowMultipleAllocations"], one["capacity"]) for one in groups["real1"]] == [
+        (name, True, {"group.local-cluster/cpu": {"value": "2"}}) for name in ("numa-0", "numa-1")
+    ]
+    assert [one["attributes"]["cpuIDs"]["string"] for one in groups["real1"]] == ["0-1", "2-3"]
+
+
 def test_a_container_has_the_devices_of_its_claim(cluster: Cluster) -> None:
     """Whoever writes the allocation into the claim has chosen them; and they are free again afterwards."""
     for name in ("first", "second"):

@@ -25,7 +25,11 @@ class Claims:
         """Claims for so many devices that meet these conditions, GPUs if nothing else is said."""
         selectors = [{"cel": {"expression": one}} for one in conditions]
         exactly = {"deviceClassName": device_class or self.device_class, "count": count, "selectors": selectors}
-        spec = {"spec": {"devices": {"requests": [{"name": "gpu", "exactly": exactly}]}}}
+        self.exactly(name, exactly)
+
+    def exactly(self, name: str, request: Json) -> None:
+        """A template of claims with just this request."""
+        spec = {"spec": {"devices": {"requests": [{"name": "gpu", "exactly": request}]}}}
         self._create("ResourceClaimTemplate", name, spec)
 
     def alternatives(self, name: str, *options: Json) -> None:

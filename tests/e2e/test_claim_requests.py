@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from localcluster import hosts
+from localcluster import hosts, real_dra
 from tests import wait
 from tests.e2e import support_devices, support_families, support_given, support_real, support_servers
 from tests.e2e import support_world as worlds
@@ -44,7 +44,12 @@ def claims(cluster: Mapping[str, str], kube: support_servers.Kubernetes, open_wo
     kube.create(f"{GROUP}/deviceclasses", manifest)
     gres = f"gpu:{hosts.WHOLE}"
     rows = [{"device_class": name, "driver": DRIVER, "gres": gres, "index": "index"} for name in (DRIVER, NAMED)]
-    hooks = [{"name": "policy"}, {"name": "eligibility"}, {"name": "device-claims", "options": {"classes": rows}}]
+    groups = {"device_class": real_dra.GROUP_DRIVER, "cpus": True, "capacity": real_dra.CAPACITY}
+    hooks = [
+        {"name": "policy"},
+        {"name": "eligibility"},
+        {"name": "device-claims", "options": {"classes": [*rows, groups]}},
+    ]
     try:
         with support_families.granted(kube, "device-claims"):
             partition = {"partition": support_real.PARTITION}
@@ -161,6 +166,69 @@ def test_the_first_alternative_that_a_node_has(claims: Claims) -> None:
     assert len(told(claims, "a").devices) == 2
     (claim,) = claims.claims()
     assert {one["request"] for one in results(claim)} == {"gpu/two"}
+
+
+def test_all_devices_of_a_node(claims: Claims) -> None:
+    """Slurm gives all four, or the pod waits for the last one; then nothing is left for others on that node."""
+    world, all_of = claims.world, {"deviceClassName": DRIVER, "allocationMode": "All"}
+    claims.exactly("all", all_of)
+    native = support_given.submit(world, "infinity", support_given.whole(1), "--nodelist=real1")
+    wait.until(lambda: native in support_given.by_native(world), "the native job's words", support_real.SECONDS)
+    world.create(support_given.pod(claims, "first", "all"))
+    assert told(claims, "first").devices == {("real2", f"gpu-{index}") for index in range(4)}
+    world.create(support_given.pod(claims, "second", "all"))
+    world.await_placeholder(found_uid(world, "second"))
+    support_given.forget(world)
+    assert told(claims, "second").devices == {("real1", f"gpu-{index}") for index in range(4)}
+
+
+def test_a_part_of_a_group_of_cpus(claims: Claims) -> None:
+    """The driver prepares just the CPUs that Slurm has given: three pods share the groups with a native job."""
+    world = claims.world
+    requests = {"requests": {real_dra.CAPACITY: "1"}}
+    claims.exactly("part", {"deviceClassName": real_dra.GROUP_DRIVER, "capacity": requests})
+    native = support_given.submit(world, "infinity", "--cpus-per-task=1", "--nodelist=real1")
+    wait.until(lambda: native in support_given.by_native(world), "the native job's words", support_real.SECONDS)
+    taken = support_given.by_native(world)[native].devices
+    found = set[tuple[str, str]]()
+    for name in ("a", "b", "c"):
+        world.create(support_given.pod(claims, name, "part", node="real1"))
+        running = world.await_pod(name, "a process", support_real.runs, support_real.SECONDS)
+        wait.until(lambda one=name: " began " in support_real.log(world, one), "the words", support_real.SECONDS)
+        has = support_given.by_pod(world, name).devices
+        assert has == support_given.slurms(world, worlds.job_id(running))
+        found |= has
+    assert found == {("real1", f"cpu-{number}") for number in range(4)} - taken
+    shares = [one for claim in claims.claims() for one in results(claim)]
+    assert {one["device"] for one in shares} == {"numa-0", "numa-1"}
+    assert len({one["shareID"] for one in shares}) == len(found) == 3
+    support_given.forget(world)
+
+
+def test_cpus_of_two_groups_are_given_back(claims: Claims) -> None:
+    """A native job has one of the first group: the next two are of two groups, and no pod gets them."""
+    world = claims.world
+    claims.exactly(
+        "two", {"deviceClassName": real_dra.GROUP_DRIVER, "capacity": {"requests": {real_dra.CAPACITY: "2"}}}
+    )
+    native = support_given.submit(world, "infinity", "--cpus-per-task=1", "--nodelist=real1")
+    wait.until(lambda: native in support_given.by_native(world), "the native job's words", support_real.SECONDS)
+    world.create(support_given.pod(claims, "pair", "two", node="real1", cpus=2))
+    world.await_pod("pair", "its reason", lambda one: "DeviceAllocationFailed" in str(one["status"]), 60.0)
+    support_given.forget(world)
+    world.await_pod("pair", "a process", support_real.runs, 180.0)
+    wait.until(lambda: " began " in support_real.log(world, "pair"), "the words", support_real.SECONDS)
+    assert support_given.by_pod(world, "pair").devices in (
+        {("real1", "cpu-0"), ("real1", "cpu-1")},
+        {("real1", "cpu-2"), ("real1", "cpu-3")},
+    )
+
+
+def found_uid(world: World, name: str) -> str:
+    """Of a pod that is there."""
+    made = world.pod(name)
+    assert made is not None
+    return str(made["metadata"]["uid"])
 
 
 def test_pods_of_a_gang_share_a_claim_that_all_of_them_name(claims: Claims) -> None:

@@ -1,7 +1,7 @@
 """The drivers of a real node's devices for claims (go/dra): what Slurm was told of, with the same indices.
 
 A container that was given one has a variable GPU_DEVICE_<index>, MIG_DEVICE_<index> or CPU_DEVICE_<id>. A device that a
-claim holds is prepared for no other.
+claim holds is prepared for no other. The same CPUs are published one by one, and as groups by their NUMA nodes.
 """
 
 import pathlib
@@ -12,7 +12,9 @@ from localcluster.config import Config
 from localcluster.part import PartError
 from localcluster.real_machine import Machine
 
-DRIVER, CPU_DRIVER = "gpu.local-cluster", "cpu.local-cluster"
+DRIVER, CPU_DRIVER, GROUP_DRIVER = "gpu.local-cluster", "cpu.local-cluster", "group.local-cluster"
+#: What counts the CPUs of a group, and how many groups there are.
+CAPACITY, GROUPS = f"{GROUP_DRIVER}/cpu", 2
 #: Slices of GPUs have a DeviceClass of their own.
 SLICES = "mig.local-cluster"
 _SLICES = "/apis/resource.k8s.io/v1/resourceslices"
@@ -63,7 +65,7 @@ def _complaint(config: Config, machine: Machine) -> str:
     except PartError as error:
         return str(error)
     ours = [one["spec"] for one in found if one["spec"].get("nodeName") == machine.node]
-    published = sum(len(one["devices"]) for one in ours if one["driver"] in (DRIVER, CPU_DRIVER))
+    published = sum(len(one["devices"]) for one in ours if one["driver"] in (DRIVER, CPU_DRIVER, GROUP_DRIVER))
     host = _host(config, machine)
-    wanted = host.gpus + len(host.slices) + host.cpus
+    wanted = host.gpus + len(host.slices) + host.cpus + min(GROUPS, host.cpus)
     return "" if published == wanted else f"{published} of {wanted} devices are published"

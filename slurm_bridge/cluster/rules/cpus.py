@@ -57,7 +57,7 @@ def _by_core(row: DeviceRow, there: Iterable[NodeDevice]) -> dict[_Place, list[i
 
 def _place(one: NodeDevice) -> _Place | None:
     """None where the driver does not say it."""
-    socket, core = one.number(_SOCKET), one.number(_CORE)
+    socket, core = one.number(_SOCKET), one.number(_CORE) if one.cpu is None else one.cpu.core
     numa = next((number for number in map(one.number, _NUMA) if number is not None), None)
     if socket is None or numa is None or core is None:
         return None

@@ -1,20 +1,24 @@
 """Devices of nodes: which of them a request may get, and one for each of several requests. Pure.
 
 A device counts if its driver has published its whole pool, it is no partition of another one, no taint keeps pods from
-it, it is not shared between claims, and it needs no preparation by a third party (binding conditions).
+it, it is not shared between claims, and it needs no preparation by a third party (binding conditions). Of groups of
+CPUs, which several claims share, each CPU counts by itself.
 """
 
 import dataclasses
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+import itertools
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Final
 
+from slurm_bridge.cluster.rules import cpu_groups
+from slurm_bridge.cluster.rules.cpu_groups import Cpu, GroupWish
 from slurm_bridge.model import devices
 from slurm_bridge.model.devices import Device, DeviceAttribute, DeviceClass, DeviceId, ResourceClaim, ResourceSlice
 from slurm_bridge.model.job import Gres
 from slurm_bridge.model.pod import Pod
 from slurm_bridge.translate import class_resources, device_claims, gres
 from slurm_bridge.translate.class_resources import ClassOf
-from slurm_bridge.translate.device_claims import AskedDevices, ClaimKey, DeviceRow, Option, Rows, Types, Unrequestable
+from slurm_bridge.translate.device_claims import AskedDevices, ClaimKey, DeviceRow, Forms, Option, Rows, Unrequestable
 
 #: The words about nodes without enough such devices, and about nodes with others beside them.
 LACKS: Final = "node(s) do not have the claimed devices"
@@ -26,14 +30,15 @@ _MOST_DIGITS = 6
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
 class NodeDevice:
-    """A device of a node, and what its driver says of it."""
+    """A device of a node, and what its driver says of it. `cpu`: it is a CPU of this group of CPUs."""
 
     id: DeviceId
     device: Device
+    cpu: Cpu | None = None
 
     def index(self, row: DeviceRow) -> int | None:
-        """Slurm's index of it; None where the attribute is missing, or is no index."""
-        return self.number(row.index)
+        """Slurm's index of it, or the number of the CPU; None where the attribute is missing, or is no index."""
+        return self.number(row.index) if self.cpu is None else self.cpu.number
 
     def number(self, attribute: str) -> int | None:
         """The value of an attribute, whose domain may be left out; None where it is missing, or is no number."""
@@ -65,7 +70,10 @@ Matches = Callable[[str, str, Device], bool]
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
 class DeviceSight:
-    """Devices, classes and claims as last heard; `on` are the devices of a node that may be given away."""
+    """Devices, classes and claims as last heard; `on` are the devices of a node that may be given away.
+
+    `kept_back` are its others; one without a name stands for those of a pool that is not published as a whole.
+    """
 
     rows: Rows
     claim: Callable[[str, str], ResourceClaim | None]
@@ -74,10 +82,11 @@ class DeviceSight:
     on: Callable[[str], Sequence[NodeDevice]]
     matches: Matches
     class_of: ClassOf = class_resources.no_class
+    kept_back: Callable[[str], Sequence[NodeDevice]] = dataclasses.field(default=lambda _node: ())
 
-    def options(self, pod: Pod, types: Types = device_claims.no_types) -> tuple[Option, ...] | Unrequestable:
+    def options(self, pod: Pod, forms: Forms = device_claims.no_forms) -> tuple[Option, ...] | Unrequestable:
         """What its claims may ask for."""
-        return device_claims.options(pod, self.claim, self.rows, self.class_of, types)
+        return device_claims.options(pod, self.claim, self.rows, self.class_of, forms)
 
     def asks(self, pod: Pod) -> bool:
         """Whether it has claims, or gets one."""
@@ -99,29 +108,45 @@ class DeviceSight:
         conditions, row = self.of(asked), asked.row
         if conditions is None:
             return ()
-        of_driver = (one for one in there if one.id.driver == row.driver and _of_type(one, row))
+        of_driver = (one for one in there if one.id.driver == row.driver and _of_sort(one, asked))
         return tuple(
             one for one in of_driver if all(self.matches(text, one.id.driver, one.device) for text in conditions)
         )
 
-    def types(self, asked: AskedDevices, there: Iterable[NodeDevice]) -> frozenset[str]:
-        """Slurm's types of those that the request may get."""
-        return frozenset(one.type(asked.row) for one in self.fitting(asked, there)) - {""}
+    def forms(self, asked: AskedDevices, node: str) -> tuple[AskedDevices, ...]:
+        """What an open request is for on this node: devices of each type; all devices only where one type is all."""
+        fitting = self.fitting(asked, self.on(node))
+        types = {one.type(asked.row) if asked.row.open else asked.row.gres.type for one in fitting}
+        if not asked.every:
+            return tuple(asked.as_of(kind, asked.count) for kind in sorted(types - {""}))
+        named = not asked.row.open or "" not in types
+        if len(types) != 1 or not named or len(fitting) > device_claims.MOST_DEVICES or self._incomplete(asked, node):
+            return ()
+        return (asked.as_of(types.pop(), len(fitting)),)
+
+    def has_all(self, asked: AskedDevices, node: str) -> bool:
+        """Whether a request for all devices is for as many as there are."""
+        return not asked.every or self.forms(asked.as_of("" if asked.row.type else asked.row.gres.type, 0), node) == (
+            asked,
+        )
+
+    def _incomplete(self, asked: AskedDevices, node: str) -> bool:
+        """Whether there are more that meet it, or may be, and cannot be given away."""
+        others = [one for one in self.kept_back(node) if one.id.driver == asked.row.driver]
+        return any(not one.id.device for one in others) or bool(self.fitting(asked, others))
 
     def judged(self, asked: Sequence[AskedDevices], node: str) -> tuple[str, int]:
         """Why a node cannot serve all of these requests, whatever is in use, and "" where it can; for how many pods.
 
         Slurm gives any devices of a GRES: each of them on this node has to do, or the allocation could be of no use.
         """
-        if any(one.row.open for one in asked):
-            return LACKS, 0
         there, once = self.on(node), self.once()
+        if any(one.open or not once.has_all(one, node) for one in asked):
+            return LACKS, 0
         fitting = [(one, once.fitting(one, there)) for one in asked]
-        if any(len(found) < one.count for one, found in fitting):
+        if distributed(fitting) is None:
             return LACKS, 0
-        if assigned([ids for one, found in fitting for ids in [[each.id for each in found]] * one.count]) is None:
-            return LACKS, 0
-        if any(len(found) < len(once.alike(one, there)) for one, found in fitting):
+        if any(once.alike(one, there) - {_unit(each, one.row) for each in found} for one, found in fitting):
             return MIXED, 0
         return "", min((_times(driver, fitting) for driver in {one.row.driver for one in asked}), default=0)
 
@@ -137,15 +162,21 @@ class DeviceSight:
 
         return dataclasses.replace(self, matches=matches)
 
-    def alike(self, asked: AskedDevices, there: Sequence[NodeDevice]) -> Collection[DeviceId]:
-        """The devices that Slurm may give for this request: of all classes that are the same GRES."""
+    def alike(self, asked: AskedDevices, there: Sequence[NodeDevice]) -> frozenset[object]:
+        """What Slurm may give for this request: devices of all classes that are the same GRES."""
         rows = [row for row in self.rows.values() if _overlap(row.gres, asked.row.gres)]
         if not asked.selectors and rows == [asked.row]:
-            return ()
+            return frozenset()
         of_rows = (
             AskedDevices(request="", row=row.of_type(asked.row.gres.type) if row.type else row, count=1) for row in rows
         )
-        return {one.id for each in of_rows for one in self.fitting(each, there)}
+        return frozenset(_unit(one, each.row) for each in of_rows for one in self.fitting(each, there))
+
+
+def _unit(one: NodeDevice, row: DeviceRow) -> object:
+    """What Slurm gives with the device: different classes may have devices for the same one."""
+    index = one.index(row) if row.index else None
+    return one.id if index is None else index
 
 
 def _times(driver: str, fitting: Sequence[tuple[AskedDevices, Sequence[NodeDevice]]]) -> int:
@@ -154,7 +185,15 @@ def _times(driver: str, fitting: Sequence[tuple[AskedDevices, Sequence[NodeDevic
     return len({each.id for _, found in mine for each in found}) // sum(count for count, _ in mine)
 
 
-def _of_type(one: NodeDevice, row: DeviceRow) -> bool:
+def _of_sort(one: NodeDevice, asked: AskedDevices) -> bool:
+    """Of the type in Slurm that is asked for; a CPU of a group only where a part of one is asked for."""
+    row = asked.row
+    if one.cpu is not None or row.capacity:
+        return (
+            one.cpu is not None
+            and one.cpu.capacity == row.capacity
+            and cpu_groups.takes(one.device, row.capacity, asked.count)
+        )
     return not row.type or row.open or one.type(row).lower() == row.gres.type.lower()
 
 
@@ -163,14 +202,80 @@ def _overlap(one: Gres, other: Gres) -> bool:
     return one.name.lower() == other.name.lower() and same_type
 
 
-def by_node(slices: Iterable[ResourceSlice]) -> Mapping[str, tuple[NodeDevice, ...]]:
-    """The devices that may be given away, by the name of the node, in the order of their names."""
-    found: dict[str, list[NodeDevice]] = {}
+@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
+class NodeInventory:
+    """The devices of a node that may be given away, in the order of their names, and the others (`kept_back`)."""
+
+    usable: tuple[NodeDevice, ...] = ()
+    kept_back: tuple[NodeDevice, ...] = ()
+
+
+def by_node(slices: Iterable[ResourceSlice]) -> Mapping[str, NodeInventory]:
+    """By the name of the node."""
+    usable: dict[str, list[NodeDevice]] = {}
+    others: dict[str, list[NodeDevice]] = {}
     for (node, driver, pool), specs in devices.pools(slices).items():
-        for one in devices.usable(devices.published(specs) or ()):
-            if not one.allow_multiple_allocations and not one.binding_conditions:
-                found.setdefault(node, []).append(NodeDevice(id=DeviceId(driver, pool, one.name), device=one))
-    return {node: tuple(sorted(there, key=lambda one: one.id)) for node, there in found.items()}
+        published = devices.published(specs)
+        counting = {one.name: one for one in devices.usable(published or ())}
+        for one in published if published is not None else (Device(),):
+            id_ = DeviceId(driver, pool, one.name)
+            counts = counting.get(one.name) is one and not one.binding_conditions
+            parts = [
+                NodeDevice(id=devices.cpu_id(id_, cpu.number), device=one, cpu=cpu)
+                for cpu in (cpu_groups.cpus(driver, one) if counts else ())
+            ]
+            if counts and not one.allow_multiple_allocations:
+                parts = [NodeDevice(id=id_, device=one)]
+            if parts:
+                usable.setdefault(node, []).extend(parts)
+            else:
+                others.setdefault(node, []).append(NodeDevice(id=id_, device=one))
+    return {
+        node: NodeInventory(usable=_sorted(usable.get(node, ())), kept_back=_sorted(others.get(node, ())))
+        for node in usable.keys() | others.keys()
+    }
+
+
+def _sorted(found: Iterable[NodeDevice]) -> tuple[NodeDevice, ...]:
+    return tuple(sorted(found, key=lambda one: one.id))
+
+
+def distributed(wanted: Sequence[tuple[AskedDevices, Sequence[NodeDevice]]]) -> tuple[tuple[DeviceId, ...], ...] | None:
+    """Devices for each request, out of those that it may have; None where there are too few.
+
+    CPUs of groups are all of one group for a request. Always the same ones.
+    """
+    parts = [pair for pair in wanted if pair[0].row.capacity]
+    packed = cpu_groups.packed([_wish(asked, found) for asked, found in parts])
+    if packed is None:
+        return None
+    # A device more than there are is enough to know that there are too few.
+    others = [(min(asked.count, len(found) + 1), found) for asked, found in wanted if not asked.row.capacity]
+    single = assigned([ids for count, found in others for ids in [[one.id for one in found]] * count])
+    if single is None:
+        return None
+    names = {str(one.id): one.id for _, found in parts for one in found}
+    of_groups, of_others = iter(packed), iter(single)
+    return tuple(
+        tuple(names[name] for name in next(of_groups))
+        if asked.row.capacity
+        else tuple(itertools.islice(of_others, asked.count))
+        for asked, _ in wanted
+    )
+
+
+def _wish(asked: AskedDevices, found: Sequence[NodeDevice]) -> GroupWish:
+    by_group: dict[str, list[NodeDevice]] = {}
+    for one in found:
+        by_group.setdefault(str(one.id).rpartition("/")[0], []).append(one)
+    return GroupWish(
+        asked.count, {group: [str(one.id) for one in sorted(there, key=_core)] for group, there in by_group.items()}
+    )
+
+
+def _core(one: NodeDevice) -> tuple[int, int]:
+    """Whole cores come together."""
+    return (one.cpu.core, one.cpu.number) if one.cpu is not None else (0, 0)
 
 
 def assigned(wanted: Sequence[Sequence[DeviceId]]) -> tuple[DeviceId, ...] | None:

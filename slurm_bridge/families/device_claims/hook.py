@@ -12,7 +12,7 @@ from typing import ClassVar, Final
 
 from slurm_bridge import errors
 from slurm_bridge.cluster.memo import VersionCache
-from slurm_bridge.cluster.rules.devices import DeviceSight
+from slurm_bridge.cluster.rules.devices import DeviceSight, NodeDevice
 from slurm_bridge.families.device_claims import options as opts
 from slurm_bridge.families.device_claims.judged import JudgedNode, JudgedWishes, forget_gone
 from slurm_bridge.families.device_claims.published import PublishedDevices
@@ -42,8 +42,10 @@ MOST_LOOK_UPS: Final = 8_000
 GO_ON: Final = 0.1
 #: So many answers about nodes are remembered.
 MOST_ANSWERS: Final = 32
-#: Of so many requests it is remembered which types of devices met them last.
-MOST_TYPED: Final = 256
+#: Of so many requests it is remembered what nodes had for them last.
+MOST_FORMS: Final = 256
+#: So many different numbers of all devices of a node are told apart: those that most nodes have.
+MOST_NUMBERS: Final = 4
 
 _NONE: Final = Denied(nodes={})
 _COMPARED: Final = "the devices of the nodes are compared with the conditions (CEL) of the ResourceClaims"
@@ -63,8 +65,10 @@ class DeviceClaims:
         self._selectors = Selectors(services.clock.now)
         self._denied: VersionCache[tuple[tuple[Wish, ...], Nodes], Denied] = VersionCache(MOST_ANSWERS)
         self._chosen: VersionCache[tuple[tuple[Wish, ...], Nodes, int], Wish] = VersionCache(MOST_ANSWERS)
-        self._types: VersionCache[tuple[str, AskedDevices], Sequence[str]] = VersionCache(MOST_ANSWERS)
-        self._last_types: MutableMapping[tuple[str, AskedDevices], Sequence[str]] = caches.bounded(most=MOST_TYPED)
+        self._forms: VersionCache[tuple[str, AskedDevices], Sequence[AskedDevices]] = VersionCache(MOST_ANSWERS)
+        self._last_forms: MutableMapping[tuple[str, AskedDevices], Sequence[AskedDevices]] = caches.bounded(
+            most=MOST_FORMS
+        )
         self._lock = threading.Lock()
         self._judged = JudgedWishes()
         self._published = PublishedDevices()
@@ -194,16 +198,18 @@ class DeviceClaims:
         version = classes.version + snapshot.version
         return self._resources.get(version, (), lambda: ResourceClasses.of(classes.all(), snapshot))
 
-    def devices(self, views: Mapping[Need, View]) -> DeviceSight:
+    def devices(self, views: Mapping[Need, View], namespace: str) -> DeviceSight:
         """For the scheduler, once Slurm has allocated."""
-        return dataclasses.replace(self._sight(lambda need: views[need]), matches=self._in_time)
 
-    def _in_time(self, text: str, driver: str, device: Device) -> bool:
-        """Nearly always it is known from the search for nodes."""
-        try:
-            return self._selectors.matches(text, driver, device)
-        except TooMuch as stopped:
-            raise errors.TryLater(_COMPARED, retry_after=max(GO_ON, stopped.pause)) from stopped
+        def in_time(text: str, driver: str, device: Device) -> bool:
+            """Nearly always it is known from the search for nodes."""
+            try:
+                with self._selectors.paid_by(namespace):
+                    return self._selectors.matches(text, driver, device)
+            except TooMuch as stopped:
+                raise errors.TryLater(_COMPARED, retry_after=max(GO_ON, stopped.pause)) from stopped
+
+        return dataclasses.replace(self._sight(lambda need: views[need]), matches=in_time)
 
     def _obstacle(
         self, pod: Pod, view: Callable[[Need], View], ours: frozenset[str], asked: tuple[Gres, ...] | None
@@ -245,25 +251,28 @@ class DeviceClaims:
     ) -> tuple[Option, ...] | Unrequestable:
         """What its claims may ask for. Raises TooMuch."""
 
-        def types(asked: AskedDevices, claim: ResourceClaim) -> Sequence[str]:
-            there = sight.on(pod.spec.node_name) if pod.bound else ()
-            held = {one.type(asked.row) for one in there if one.id in claim.held}
+        def forms(asked: AskedDevices, claim: ResourceClaim) -> Sequence[AskedDevices]:
+            held = _held(asked, claim, sight.on(pod.spec.node_name)) if pod.bound else None
             key = (pod.metadata.namespace, asked)
-            return sorted(held - {""}) or self._types.get(_version(view), key, lambda: self._types_of(*key, view))
+            return (
+                (held,)
+                if held is not None
+                else self._forms.get(_version(view), key, lambda: self._forms_of(*key, view))
+            )
 
-        return sight.options(pod, types)
+        return sight.options(pod, forms)
 
-    def _types_of(self, namespace: str, asked: AskedDevices, view: Callable[[Need], View]) -> Sequence[str]:
-        """Those of all devices that it may get, whatever the node; while there are none, the last ones."""
+    def _forms_of(self, namespace: str, asked: AskedDevices, view: Callable[[Need], View]) -> Sequence[AskedDevices]:
+        """What it may be for on any node; while no node has such devices, what it was last."""
         nodes = self._published.nodes(view(Need.RESOURCESLICES))
         with self._selectors.at_most(MOST_EVALUATIONS, MOST_LOOK_UPS, namespace):
             judged = self._judge(namespace, (asked,), nodes, view)
-        found = sorted(frozenset[str]().union(*(one.types for one in judged.values())))
+        found = _ordered(collections.Counter(form for one in judged.values() for form in one.forms))
         with self._lock:
             # A driver that is started anew publishes its devices again: until then no job is asked for otherwise.
             if found:
-                self._last_types[namespace, asked] = found
-            return self._last_types.get((namespace, asked), ())
+                self._last_forms[namespace, asked] = found
+            return self._last_forms.get((namespace, asked), ())
 
     def _work_out(self, namespace: str, wishes: Collection[Wish], nodes: Nodes, view: Callable[[Need], View]) -> Denied:
         with self._selectors.at_most(MOST_EVALUATIONS, MOST_LOOK_UPS, namespace):
@@ -283,8 +292,8 @@ class DeviceClaims:
             there, known = sight.on(node), judged.get(node)
             if known is None or known.devices is not there:
                 self._selectors.rest()
-                types = frozenset[str]().union(*(sight.types(one, there) for one in wish if one.row.open))
-                judged[node] = known = JudgedNode(tuple(there), *sight.judged(wish, node), types)
+                forms = tuple(form for one in wish if one.open for form in sight.forms(one, node))
+                judged[node] = known = JudgedNode(tuple(there), *sight.judged(wish, node), forms)
             found[node] = known
         return found
 
@@ -305,6 +314,7 @@ class DeviceClaims:
             holder=holder,
             device_class=device_class,
             on=lambda node: self._published.on(node, slices),
+            kept_back=lambda node: self._published.kept_back(node, slices),
             matches=self._selectors.matches,
             class_of=self._classes(view).behind,
         )
@@ -312,6 +322,27 @@ class DeviceClaims:
 
 def _version(view: Callable[[Need], View]) -> int:
     return view(Need.RESOURCESLICES).version + view(Need.DEVICECLASSES).version
+
+
+def _held(asked: AskedDevices, claim: ResourceClaim, there: Sequence[NodeDevice]) -> AskedDevices | None:
+    """What the claim of a pod with a node was asked for; None where that is not known."""
+    allocation = claim.status.allocation
+    results = allocation.devices.results if allocation is not None else ()
+    held = {result.id for result in results if result.request == asked.request}
+    types = {one.type(asked.row) if asked.row.open else asked.row.gres.type for one in there if one.id in held}
+    if len(types) != 1 or (asked.row.open and "" in types):
+        return None
+    return asked.as_of(types.pop(), len(held) if asked.every else asked.count)
+
+
+def _ordered(found: Mapping[AskedDevices, int]) -> Sequence[AskedDevices]:
+    """By type; of all devices first the number that most nodes have."""
+
+    def place(one: AskedDevices) -> tuple[int, str, int]:
+        return -found[one] if one.every else 0, one.row.gres.type, one.count
+
+    forms = sorted(found, key=place)
+    return forms[:MOST_NUMBERS] if any(one.every for one in forms) else forms
 
 
 def _counted_once(option: Option, pod: Pod, shared: Mapping[ClaimKey, Sequence[Pod]]) -> Option:

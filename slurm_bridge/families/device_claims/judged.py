@@ -5,19 +5,19 @@ from collections.abc import Collection
 from typing import Final, NamedTuple
 
 from slurm_bridge.cluster.rules.devices import NodeDevice
-from slurm_bridge.translate.device_claims import Wish
+from slurm_bridge.translate.device_claims import AskedDevices, Wish
 
 #: So many wishes are remembered of all namespaces together.
 MOST_WISHES: Final = 64
 
 
 class JudgedNode(NamedTuple):
-    """Its devices when it was judged, what it lacks, for how many pods it has devices, and of which types."""
+    """Its devices when it was judged, what it lacks, for how many pods it has some; `forms` are of an open request."""
 
     devices: tuple[NodeDevice, ...]
     lacks: str
     pods: int
-    types: frozenset[str] = frozenset()
+    forms: tuple[AskedDevices, ...] = ()
 
 
 #: By the name of the node.

@@ -4,6 +4,7 @@ from typing import Annotated, Literal
 
 import pydantic
 
+from slurm_bridge.cluster.rules import cpu_groups
 from slurm_bridge.translate import gres
 from slurm_bridge.translate.device_claims import DeviceRow, Rows
 
@@ -23,7 +24,10 @@ class DeviceClassOptions(pydantic.BaseModel, frozen=True, extra="forbid", use_at
     """The attribute of a device whose value is the type of its GRES, such as `profile`; `gres` is only the name then.
     Slurm is asked for the type of the devices that meet the claim."""
     cpus: bool = False
-    """Instead of `gres`: each device is a CPU."""
+    """Instead of `gres`: each device is a CPU, or with `capacity` a group of CPUs."""
+    capacity: str = pydantic.Field(default="", max_length=253)
+    """Of groups of CPUs (`cpus: true`), as the driver writes it: the capacity that counts the CPUs of a group, such as
+    `dra.cpu/cpu`. `index` is left out: the driver has to publish the attributes `cpuIDs` and `smtLayout`."""
     index: str = ""
     """The attribute of a device whose value is the index of the device in Slurm, such as `index` or
     `gpu.example.com/index`; of a CPU its number in Linux."""
@@ -44,9 +48,11 @@ class DeviceClassOptions(pydantic.BaseModel, frozen=True, extra="forbid", use_at
             raise ValueError(f"class {self.device_class}: say either gres or cpus: true")
         if self.type and (self.cpus or gres.parse_kind(self.gres).type):
             raise ValueError(f"class {self.device_class}: type is an attribute, of which gres is only the name")
-        if self.cpus and (not self.index or self.without_index == "choose"):
+        if self.capacity and (not self.cpus or self.index):
+            raise ValueError(f"class {self.device_class}: capacity is for groups of CPUs (cpus: true), without index")
+        if self.cpus and (not (self.index or self.capacity) or self.without_index == "choose"):
             raise ValueError(f"class {self.device_class}: of CPUs say index, and leave out without_index")
-        if not self.index and self.without_index == "refuse":
+        if not self.index and not self.capacity and self.without_index == "refuse":
             raise ValueError(f"class {self.device_class}: say index, or without_index: choose")
         return self
 
@@ -74,7 +80,8 @@ class DeviceClaimsOptions(pydantic.BaseModel, frozen=True, extra="forbid", use_a
                 driver=one.driver or one.device_class,
                 gres=gres.parse_kind(one.gres or gres.CPU),
                 type=one.type,
-                index=one.index,
+                index=cpu_groups.CPUS if one.capacity else one.index,
+                capacity=one.capacity,
                 chosen=one.without_index == "choose",
             )
             for one in self.classes

@@ -4,12 +4,12 @@ import threading
 from collections.abc import Collection, Mapping
 
 from slurm_bridge.cluster.rules import devices
-from slurm_bridge.cluster.rules.devices import NodeDevice
+from slurm_bridge.cluster.rules.devices import NodeDevice, NodeInventory
 from slurm_bridge.hooks.needs import View
 from slurm_bridge.model.devices import ResourceSlice
 
 #: The slices of a node, and the devices in them.
-_Known = tuple[list[ResourceSlice], tuple[NodeDevice, ...]]
+_Known = tuple[list[ResourceSlice], NodeInventory]
 
 
 class PublishedDevices:
@@ -23,7 +23,12 @@ class PublishedDevices:
     def on(self, node: str, slices: View) -> tuple[NodeDevice, ...]:
         """The devices of a node that may be given away; the same tuple as long as nothing of them has changed."""
         known = self._current(slices).get(node)
-        return known[1] if known is not None else ()
+        return known[1].usable if known is not None else ()
+
+    def kept_back(self, node: str, slices: View) -> tuple[NodeDevice, ...]:
+        """Its others."""
+        known = self._current(slices).get(node)
+        return known[1].kept_back if known is not None else ()
 
     def nodes(self, slices: View) -> Collection[str]:
         """Those of which drivers publish something."""
@@ -48,7 +53,7 @@ class PublishedDevices:
         # What a watch has not replaced has not changed.
         if known is not None and len(known[0]) == len(found) and all(map(_same, known[0], found)):
             return known
-        return found, devices.by_node(found).get(node, ())
+        return found, devices.by_node(found).get(node, NodeInventory())
 
 
 def _same(one: ResourceSlice, other: ResourceSlice) -> bool:

@@ -201,6 +201,18 @@ class Selectors:
         finally:
             self._pass.under_way, self._pass.namespace = False, ""
 
+    @contextlib.contextmanager
+    def paid_by(self, namespace: str) -> Iterator[None]:
+        """Within this, and outside of a pass, what is done in this thread is for this namespace."""
+        if self._pass.under_way:
+            yield
+            return
+        self._pass.namespace = namespace
+        try:
+            yield
+        finally:
+            self._pass.namespace = ""
+
     def rest(self) -> None:
         """Between two nodes: raises TooMuch where enough results were looked up. Each pass gets to one at least."""
         if self._pass.under_way and self._pass.look_ups <= 0:

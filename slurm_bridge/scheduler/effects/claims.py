@@ -13,6 +13,8 @@ from slurm_bridge.model.names import JobId, WorkloadKey
 from slurm_bridge.model.placeholder import Placeholder
 from slurm_bridge.model.pod import Pod
 from slurm_bridge.scheduler.context import SchedulerContext
+from slurm_bridge.scheduler.effects import claim_writes
+from slurm_bridge.scheduler.effects.claim_writes import ClaimWait
 from slurm_bridge.scheduler.placement import claims
 from slurm_bridge.scheduler.placement.checks import Spot
 from slurm_bridge.scheduler.placement.claims import ClaimChooser, ClaimsFound, KeepVolume, Write
@@ -20,12 +22,6 @@ from slurm_bridge.scheduler.placement.misfit import ClaimsPending, Misfit
 
 #: The kinds that are patched here; the access rules of the deployment are compared with it.
 WRITTEN: Final = (kinds.PERSISTENTVOLUMECLAIMS, kinds.PERSISTENTVOLUMES)
-#: So many claims are written for one workload before others have their turn.
-MOST_WRITES: Final = 100
-#: After so many seconds it goes on, likewise with a claim or volume that changed under our hands.
-LOOK_AGAIN: Final = 1.0
-#: The same where the API server, or a webhook of it, did not serve the write: it may be out of order for all.
-UNSERVED: Final = 10.0
 
 
 def settle(
@@ -40,7 +36,7 @@ def settle(
         return None
     found = claims.look(spots, storage, ctx.keeper.snapshot().columns, _chooser(ctx, read))
     if found.misfit is None and found.waiting:
-        return _wait(ctx, found)
+        return _wait(ctx, found).write(found.writes, lambda one: _write(ctx, one))
     ctx.claim_waiters.drop(key)
     return found.misfit
 
@@ -56,7 +52,7 @@ def unread(ctx: SchedulerContext, key: WorkloadKey, spots: tuple[Spot, ...]) -> 
         if named and storage.volume(named) is None:
             waiting[name] = node
     found = ClaimsFound(waiting=waiting)
-    return _pending(ctx, found, found.message, None) if waiting else None
+    return _wait(ctx, found).pending(None) if waiting else None
 
 
 def _awaited(ctx: SchedulerContext, key: WorkloadKey, spots: tuple[Spot, ...]) -> Mapping[ClaimKey, str]:
@@ -83,46 +79,21 @@ def undo(ctx: SchedulerContext, pods: Iterable[Pod], read: Placeholder) -> None:
             logger.info("PersistentVolumeClaim {} keeps its selected node: {}", "/".join(name), problem)
 
 
-def _wait(ctx: SchedulerContext, found: ClaimsFound) -> Misfit | ClaimsPending:
-    """Write what there is to write; what could not be written is looked at again, and so is what is left."""
-    try:
-        results = ctx.each(lambda one: _write(ctx, one), found.writes[:MOST_WRITES])
-    except errors.NotLeading:
-        raise
-    except errors.TryLater as problem:
-        logger.info("claims are written later: {}", problem)
-        pause = max(UNSERVED, problem.retry_after or 0.0)
-        return _pending(ctx, found, f"{found.message}; not written yet: {problem}", pause)
-    misfit = next((one for one in results if isinstance(one, Misfit)), None)
-    again = not all(results) or len(found.writes) > MOST_WRITES
-    return misfit or _pending(ctx, found, found.message, LOOK_AGAIN if again else None)
-
-
-def _pending(ctx: SchedulerContext, found: ClaimsFound, message: str, after: float | None) -> ClaimsPending:
-    return ClaimsPending.at(
-        found.waiting.values(),
-        waits=claims.WAITS,
-        failed=claims.FAILED,
-        message=message,
-        retry_after=after,
-        patience=ctx.limits.volume_seconds,
+def _wait(ctx: SchedulerContext, found: ClaimsFound) -> ClaimWait:
+    return ClaimWait(
+        ctx=ctx, waits=claims.WAITS, failed=claims.FAILED, nodes=found.waiting.values(), message=found.message
     )
 
 
 def _write(ctx: SchedulerContext, write: Write) -> Misfit | bool:
-    """Whether it is written."""
-    name = "/".join(write.claim.key)
-    try:
+    def patch() -> bool:
         if isinstance(write, KeepVolume):
             ctx.cluster.patch(kinds.PERSISTENTVOLUMES, write.volume, write.changes)
         else:
             ctx.cluster.patch(kinds.PERSISTENTVOLUMECLAIMS, write.claim, write.changes)
-    except (errors.Conflict, errors.NotFound) as problem:
-        logger.info("PersistentVolumeClaim {} is looked at again: {}", name, problem)
-        return False
-    except (errors.OperatorMustAct, errors.Disagreement) as problem:
-        return Misfit(reason=claims.FAILED, message=f"PersistentVolumeClaim {name} cannot be bound: {problem}")
-    return True
+        return True
+
+    return claim_writes.attempt(f"PersistentVolumeClaim {'/'.join(write.claim.key)}", claims.FAILED, patch)
 
 
 def _chooser(ctx: SchedulerContext, read: Placeholder) -> ClaimChooser:

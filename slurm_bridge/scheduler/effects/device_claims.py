@@ -25,27 +25,27 @@ from slurm_bridge.model.placeholder import Placeholder
 from slurm_bridge.model.pod import Pod
 from slurm_bridge.model.verdict import Reject
 from slurm_bridge.scheduler.context import SchedulerContext
+from slurm_bridge.scheduler.effects import claim_writes
+from slurm_bridge.scheduler.effects.claim_writes import LOOK_AGAIN, MOST_WRITES, ClaimWait
 from slurm_bridge.scheduler.placement import device_claims as placement
 from slurm_bridge.scheduler.placement import slots
 from slurm_bridge.scheduler.placement.checks import Spot
-from slurm_bridge.scheduler.placement.device_claims import (
+from slurm_bridge.scheduler.placement.claim_writes import (
     Allocate,
-    DevicesFound,
     DropClaim,
-    Holders,
     MakeClaim,
     ReserveClaim,
+    StatusWrite,
     TakeBack,
     Write,
 )
 from slurm_bridge.scheduler.placement.misfit import ClaimsPending, Misfit
+from slurm_bridge.scheduler.placement.node_claims import FAILED, Holders
 from slurm_bridge.scheduler.state import DesiredJob
 from slurm_bridge.scheduler.workload_pods import PodState, WorkloadPods
 
 #: The kinds that are patched here; the access rules of the deployment are compared with it.
 WRITTEN: Final = (kinds.RESOURCECLAIMS,)
-#: So many claims are written for one workload before others have their turn.
-MOST_WRITES: Final = 100
 #: Why nodes are given back of pods that nothing can get devices for any more.
 SWITCHED_OFF: Final = "no hook honours ResourceClaims any more, so those of this pod get no devices"
 #: The API server drops the field without a word.
@@ -53,22 +53,19 @@ NOT_KEPT: Final = (
     "this cluster does not keep status.extendedResourceClaimStatus (feature gate DRAExtendedResource); "
     "ask the operators to switch it on, or ask for the devices by a ResourceClaim"
 )
-#: After so many seconds it goes on, likewise with a claim that changed under our hands.
-LOOK_AGAIN: Final = 1.0
-#: The same where the API server, or a webhook of it, did not serve the write.
-UNSERVED: Final = 10.0
 
 
 def settle(
     ctx: SchedulerContext, desired: DesiredJob, spots: tuple[Spot, ...], read: Placeholder
 ) -> Misfit | ClaimsPending | None:
     """Write what is to be written; None when every claim of these pods has its devices."""
-    key, sight = desired.workload.root.key, ctx.config.chain.devices
+    key = desired.workload.root.key
+    sight = ctx.config.chain.devices(desired.workload.root.namespace)
     claiming = [spot.pod for spot in spots if placement.claims(spot.pod, sight)]
     if not claiming:
         return None
     if sight is None:
-        return Misfit(reason=placement.FAILED, message=SWITCHED_OFF)
+        return Misfit(reason=FAILED, message=SWITCHED_OFF)
     await_claims(ctx, key, claiming)
     given = _given(ctx, read)
     if isinstance(given, Misfit):
@@ -79,18 +76,22 @@ def settle(
         try:
             found = placement.look(spots, given, asked, sight, holders(ctx, sight, nodes), mates)
         except errors.TryLater as problem:
-            return _pending(ctx, nodes, str(problem), problem.retry_after or LOOK_AGAIN)
+            return _wait(ctx, nodes, str(problem)).pending(problem.retry_after or LOOK_AGAIN)
         _begin(ctx, found.writes[:MOST_WRITES])
     for name in found.others:
         ctx.claim_waiters.add(waiter(*name), key)
     if found.misfit is not None or not found.waiting:
         return found.misfit
-    return _write_all(ctx, found)
+    try:
+        wait = _wait(ctx, found.waiting.values(), found.message)
+        return wait.write(found.writes, lambda one: _write(ctx, one), soon=found.soon)
+    finally:
+        _end(ctx, found.writes[:MOST_WRITES])
 
 
 def await_claims(ctx: SchedulerContext, key: WorkloadKey, pods: Iterable[Pod]) -> None:
     """A change of one of their claims wakes the workload, whatever pod it was made for."""
-    sight = ctx.config.chain.devices
+    sight = ctx.config.chain.devices()
     if sight is None:
         return
     for name in sorted({name for pod in pods for name in sight.names(pod)}):
@@ -99,7 +100,7 @@ def await_claims(ctx: SchedulerContext, key: WorkloadKey, pods: Iterable[Pod]) -
 
 def undo(ctx: SchedulerContext, pods: Iterable[Pod]) -> None:
     """Take back what these pods have got, as far as they have no node. What fails here is taken back later."""
-    sight = ctx.config.chain.devices
+    sight = ctx.config.chain.devices()
     if sight is None:
         return
     waiting = [pod for pod in pods if not pod.bound and placement.claims(pod, sight)]
@@ -119,7 +120,7 @@ def undo(ctx: SchedulerContext, pods: Iterable[Pod]) -> None:
 
 def stranded(ctx: SchedulerContext, members: WorkloadPods) -> tuple[Pod, ...]:
     """Those without a node, where a claim of theirs is being deleted and has devices: nothing else would let it go."""
-    sight = ctx.config.chain.devices
+    sight = ctx.config.chain.devices()
     if sight is None:
         return ()
     waiting = tuple(pod for pod in members.pods(PodState.WANTING) if placement.claims(pod, sight))
@@ -164,7 +165,6 @@ def holders(ctx: SchedulerContext, sight: DeviceSight, nodes: Iterable[str]) -> 
         left=lambda claim: _left(ctx, claim),
         busy=pending.busy,
         doubted=pending.doubted,
-        unknown=pending.unknown,
     )
 
 
@@ -186,27 +186,10 @@ def _waits(ctx: SchedulerContext, uid: str) -> bool:
     return all(one.phase in (Phase.PENDING, Phase.ENDED) for one in ctx.table.of(key))
 
 
-def _write_all(ctx: SchedulerContext, found: DevicesFound) -> Misfit | ClaimsPending:
-    """What could not be written is looked at again, and so is what is left."""
-    try:
-        results = ctx.each(lambda one: _write(ctx, one), found.writes[:MOST_WRITES])
-    except errors.NotLeading:
-        raise
-    except errors.TryLater as problem:
-        logger.info("claims are written later: {}", problem)
-        pause = max(UNSERVED, problem.retry_after or 0.0)
-        return _pending(ctx, found.waiting.values(), f"{found.message}; not written yet: {problem}", pause)
-    finally:
-        _end(ctx, found.writes[:MOST_WRITES])
-    misfit = next((one for one in results if isinstance(one, Misfit)), None)
-    again = found.soon or not all(results) or len(found.writes) > MOST_WRITES
-    return misfit or _pending(ctx, found.waiting.values(), found.message, LOOK_AGAIN if again else None)
-
-
 def _begin(ctx: SchedulerContext, writes: Iterable[Write]) -> None:
     """Every look from here on sees that these claims are being written."""
     for one in writes:
-        if isinstance(one, Allocate | ReserveClaim | TakeBack):
+        if isinstance(one, StatusWrite):
             held = one.claim.held if isinstance(one, ReserveClaim) else ()
             held = tuple(device for _, device in one.devices) if isinstance(one, Allocate) else held
             ctx.device_writes.begin(one.claim, held)
@@ -215,26 +198,24 @@ def _begin(ctx: SchedulerContext, writes: Iterable[Write]) -> None:
 def _end(ctx: SchedulerContext, writes: Iterable[Write]) -> None:
     """No call is under way any more, also of those that were not begun."""
     for one in writes:
-        if isinstance(one, Allocate | ReserveClaim | TakeBack):
+        if isinstance(one, StatusWrite):
             ctx.device_writes.over(one.claim, ctx.clock.now())
 
 
-def _pending(ctx: SchedulerContext, nodes: Iterable[str], message: str, after: float | None) -> ClaimsPending:
-    return ClaimsPending.at(
-        nodes,
-        waits=placement.WAITS,
-        failed=placement.FAILED,
-        message=message,
-        retry_after=after,
-        patience=ctx.limits.volume_seconds,
-    )
+def _wait(ctx: SchedulerContext, nodes: Iterable[str], message: str) -> ClaimWait:
+    return ClaimWait(ctx=ctx, waits=placement.WAITS, failed=FAILED, nodes=nodes, message=message)
 
 
 def _write(ctx: SchedulerContext, write: Write) -> Misfit | bool:
-    """Whether it is written. A conflict leaves that open: an earlier write may stand, of which the watch will tell."""
     if isinstance(write, MakeClaim | DropClaim):
-        return _remade(ctx, write)
-    name = "/".join(write.claim.key)
+        called = "the ResourceClaim for the extended resources of a pod"
+        return claim_writes.attempt(called, FAILED, lambda: _remade(ctx, write))
+    called = f"ResourceClaim {'/'.join(write.claim.key)}"
+    return claim_writes.attempt(called, FAILED, lambda: _written(ctx, write))
+
+
+def _written(ctx: SchedulerContext, write: StatusWrite) -> bool:
+    """A conflict leaves open what has happened: an earlier write may stand, of which the watch will tell."""
     try:
         if isinstance(write, TakeBack):
             return _take_back(ctx, write)
@@ -242,43 +223,26 @@ def _write(ctx: SchedulerContext, write: Write) -> Misfit | bool:
             _share(ctx, write)
         else:
             _allocate(ctx, write)
-    except errors.Conflict as problem:
-        logger.info("ResourceClaim {} is looked at again: {}", name, problem)
-        return False
-    except errors.NotFound as problem:
-        logger.info("ResourceClaim {} is looked at again: {}", name, problem)
+    except errors.Conflict:
+        raise
+    except (errors.OperatorMustAct, errors.Disagreement):
         ctx.device_writes.failed(write.claim)
-        return False
-    except (errors.OperatorMustAct, errors.Disagreement) as problem:
-        logger.warning("ResourceClaim {} cannot be written: {}", name, problem)
-        ctx.device_writes.failed(write.claim)
-        return Misfit(reason=placement.FAILED, message=f"ResourceClaim {name} cannot be written: {problem}")
+        raise
     return True
 
 
 def _remade(ctx: SchedulerContext, write: MakeClaim | DropClaim) -> Misfit | bool:
     """The claim for a pod's extended resources. Its name is always the same: one that exists already is looked at."""
-    try:
-        if isinstance(write, MakeClaim):
-            pod = write.made.pod
-            if write.missing:
-                ctx.cluster.create(kinds.RESOURCECLAIMS, pod.metadata.namespace, write.made.manifest)
-        else:
-            pod = write.pod
-            if write.claim is not None:
-                version = write.claim.metadata.resource_version
-                ctx.cluster.delete(kinds.RESOURCECLAIMS, write.claim, version=version)
-        written = ctx.cluster.patch(kinds.PODS, pod, write.changes, "status")
-    except (errors.Conflict, errors.NotFound) as problem:
-        logger.info("the ResourceClaim for a pod's extended resources is looked at again: {}", problem)
-        return False
-    except (errors.OperatorMustAct, errors.Disagreement) as problem:
-        text = f"the ResourceClaim for the extended resources of a pod cannot be written: {problem}"
-        logger.warning("{}", text)
-        return Misfit(reason=placement.FAILED, message=text)
+    pod = write.made.pod if isinstance(write, MakeClaim) else write.pod
+    if isinstance(write, MakeClaim):
+        if write.missing:
+            ctx.cluster.create(kinds.RESOURCECLAIMS, pod.metadata.namespace, write.made.manifest)
+    elif write.claim is not None:
+        ctx.cluster.delete(kinds.RESOURCECLAIMS, write.claim, version=write.claim.metadata.resource_version)
+    written = ctx.cluster.patch(kinds.PODS, pod, write.changes, "status")
     if isinstance(write, MakeClaim) and written.status.extended_resource_claim_status != write.made.status:
         logger.warning("{}", NOT_KEPT)
-        return Misfit(reason=placement.FAILED, message=NOT_KEPT)
+        return Misfit(reason=FAILED, message=NOT_KEPT)
     return True
 
 

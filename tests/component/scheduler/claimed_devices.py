@@ -10,7 +10,7 @@ import pathlib
 from collections.abc import Mapping
 from typing import Any
 
-from slurm_bridge.model import kinds
+from slurm_bridge.model import cpuset, kinds
 from slurm_bridge.model.kinds import Kind
 from slurm_bridge.model.meta import Object
 from tests.component.scheduler.whole_core import Bridge
@@ -21,6 +21,9 @@ DRIVER = "gpu.example.com"
 ROW = {"device_class": DRIVER, "gres": "gpu", "index": "index"}
 CPUS = "cpu.example.com"
 CPUS_ROW = {"device_class": CPUS, "cpus": True, "index": "cpuID"}
+GROUPS = "group.example.com"
+CAPACITY = f"{GROUPS}/cpu"
+GROUPS_ROW = {"device_class": GROUPS, "cpus": True, "capacity": CAPACITY}
 TEMPLATES: Kind[Object] = Kind(
     group="resource.k8s.io",
     versions=("v1",),
@@ -34,7 +37,7 @@ Json = dict[str, Any]
 
 def hooks(*rows: Json, **row: Any) -> list[Json]:
     """A chain with the hook: GPUs, in whose row some keys differ from the usual ones, and CPUs; or with these rows."""
-    classes = list(rows) or [{**ROW, **row}, CPUS_ROW]
+    classes = list(rows) or [{**ROW, **row}, CPUS_ROW, GROUPS_ROW]
     return [{"name": "policy"}, {"name": "eligibility"}, {"name": "device-claims", "options": {"classes": classes}}]
 
 
@@ -48,6 +51,12 @@ def exactly(name: str = "gpu", count: int = 1, *conditions: str, **more: Any) ->
     """A request for so many devices that meet these conditions."""
     selectors = [{"cel": {"expression": one}} for one in conditions]
     return {"name": name, "exactly": {"deviceClassName": DRIVER, "count": count, "selectors": selectors, **more}}
+
+
+def cpus_of_a_group(count: int | str, *conditions: str, key: str = CAPACITY, **more: Any) -> Json:
+    """A request for so many CPUs of one group."""
+    asked = {"deviceClassName": GROUPS, "capacity": {"requests": {key: str(count)}}, **more}
+    return exactly("cpus", 1, *conditions, **asked)
 
 
 def using(*templates: str, **claims: str) -> Json:
@@ -99,6 +108,31 @@ class DeviceObjects:
                 for one in range(count)
             ]
             self._slice(node, CPUS, found)
+
+    def publish_groups(self, groups: int = 1, threads: int = 1, **capacity: Any) -> None:
+        """A driver of CPUs that publishes one device for each of so many NUMA nodes."""
+        self.kube.create(kinds.DEVICECLASSES, {"metadata": {"name": GROUPS}, "spec": {}})
+        for node in self.bridge.world.fleet.nodes:
+            self.publish_groups_of(node, groups, threads, **capacity)
+
+    def publish_groups_of(self, node: str, groups: int = 1, threads: int = 1, **capacity: Any) -> None:
+        """Those of one node; the first threads of all cores come first."""
+        count = self.bridge.world.fleet.cpus
+        cores = count // threads
+        layout = f"0-{count - 1}" + (f">{cores}" if threads > 1 else "")
+        found = []
+        for group in range(groups):
+            mine = [one for one in range(count) if one % cores * groups // cores == group]
+            attributes = {
+                "cpuIDs": {"string": cpuset.write(mine)},
+                "smtLayout": {"string": layout},
+                "socketID": {"int": 0},
+                "resource.kubernetes.io/numaNode": {"int": group},
+            }
+            amount = {CAPACITY: {"value": str(len(mine)), **capacity}}
+            one = {"name": f"numa{group}", "attributes": attributes, "capacity": amount}
+            found.append({**one, "allowMultipleAllocations": True})
+        self._slice(node, GROUPS, found)
 
     def _slice(self, node: str, driver: str, found: list[Json]) -> None:
         pool = {"name": node, "generation": 1, "resourceSliceCount": 1}

@@ -129,13 +129,15 @@ def test_the_gres_annotation_stands_beside_claims_of_cpus(bridge: Bridge, device
     bridge.until(lambda: bridge.node_of("a"))
 
 
-def test_a_part_of_a_group_is_told(bridge: Bridge, devices: Devices) -> None:
-    """The driver would choose the CPUs itself."""
+def test_a_part_of_a_cpu_is_told(bridge: Bridge, devices: Devices) -> None:
+    """These are published one by one."""
     devices.claim("part", exactly("cpus", deviceClassName=CPUS, capacity={"requests": {"dra.cpu/cpu": "2"}}))
     bridge.pod("a", spec=using(it="part"))
     bridge.run(3)
-    assert "spec.devices.requests[0] (cpus) has capacity: of CPUs" in bridge.condition("a")[1]
-    assert "cpuDeviceMode: individual" in bridge.condition("a")[1]
+    assert (
+        "spec.devices.requests[0] (cpus) has capacity: CPUs of this class are published one by one"
+        in (bridge.condition("a")[1])
+    )
     assert bridge.submits() == 0
 
 

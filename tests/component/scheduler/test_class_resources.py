@@ -8,7 +8,17 @@ import pytest
 from slurm_bridge.model import kinds
 from slurm_bridge.sim import faults
 from slurm_bridge.translate import class_resources
-from tests.component.scheduler.claimed_devices import CPUS, DRIVER, Devices, Json, bridge_of, exactly, results_of, using
+from tests.component.scheduler.claimed_devices import (
+    CPUS,
+    DRIVER,
+    GROUPS,
+    Devices,
+    Json,
+    bridge_of,
+    exactly,
+    results_of,
+    using,
+)
 from tests.component.scheduler.device_rules import DeviceRules
 from tests.component.scheduler.gang_scenes import bound, gang
 from tests.component.scheduler.test_device_claims import asked
@@ -119,7 +129,7 @@ def test_a_class_that_is_not_in_the_table_is_told(bridge: Bridge, devices: Devic
     bridge.pod("b", spec=asking(33))
     bridge.run(3)
     assert (
-        f"DeviceClass x.io, which is not in the table of hook device-claims ({CPUS}, {DRIVER})"
+        f"DeviceClass x.io, which is not in the table of hook device-claims ({CPUS}, {DRIVER}, {GROUPS})"
         in bridge.condition("a")[1]
     )
     assert "33; at most 32 are allowed" in bridge.condition("b")[1]
@@ -176,6 +186,19 @@ def test_a_claim_that_is_not_needed_any_more_is_deleted(bridge: Bridge, devices:
     assert bridge.node_of("a") == "n3"
     assert devices.claims() == []
     assert "extendedResourceClaimStatus" not in bridge.manifest("a")["status"]
+
+
+def test_a_claim_whose_allocation_was_not_answered_is_deleted_soon(bridge: Bridge, devices: Devices) -> None:
+    """It has not happened, and no watch will say so: the deletion of just this version tells."""
+    bridge.kube_calls.plan(faults.Answer(503), method="PATCH", target="/resourceclaims/.*/status", times=1)
+    bridge.pod("a", spec=asking())
+    bridge.until(lambda: bridge.kube_calls.count(method="PATCH", target="/resourceclaims/.*/status"))
+    bridge.kube.merge(kinds.NODES, ("", "n3"), {"status": {"allocatable": {GPU: "4"}}}, subresource="status")
+    bridge.slurm.control.end(bridge.job("a").job_id, "CANCELLED")
+    bridge.run(3)
+    bridge.annotate("a", **{"slurm-bridge.io/retry": "1"})
+    bridge.until(lambda: bridge.node_of("a"), 60)
+    assert devices.claims() == []
 
 
 def test_a_claim_that_changes_meanwhile_is_not_deleted(bridge: Bridge, devices: Devices) -> None:

@@ -59,15 +59,15 @@ def test_what_no_node_has_is_passed_over(bridge: Bridge, devices: Devices) -> No
 
 
 def test_what_slurm_cannot_be_asked_for_is_passed_over(bridge: Bridge, devices: Devices) -> None:
-    """All devices of a node; only where nothing is left the pod waits, with words about the first."""
-    every = option("every", allocationMode="All")
-    devices.claim("some", first_of(every, option("two", 2)))
-    devices.claim("none", first_of(every, option("admin", adminAccess=True)))
+    """A field that is refused; only where nothing is left the pod waits, with words about the first."""
+    odd = option("odd", allocationMode="Some")
+    devices.claim("some", first_of(odd, option("two", 2)))
+    devices.claim("none", first_of(odd, option("admin", adminAccess=True)))
     bridge.pod("a", spec=using(it="some"))
     bridge.pod("b", spec=using(it="none"))
     bridge.until(lambda: bridge.node_of("a"))
     assert asked(bridge) == "gpu:2"
-    assert "allocationMode All" in bridge.condition("b")[1]
+    assert "allocationMode Some" in bridge.condition("b")[1]
 
 
 def test_what_is_in_use_is_waited_for(bridge: Bridge, devices: Devices) -> None:

@@ -86,7 +86,7 @@ class TestRequest:
         ("request_", "spec", "words"),
         [
             (exactly(adminAccess=True), {}, ("adminAccess",)),
-            (exactly(allocationMode="All"), {}, ("allocationMode All", "ExactCount")),
+            (exactly(allocationMode="Some"), {}, ("allocationMode Some", "ExactCount")),
             (exactly(deviceClassName="x.io"), {}, ("DeviceClass x.io", DRIVER)),
             (exactly(), {"constraints": [{"matchAttribute": "a/b"}]}, ("constraints",)),
             (exactly("gpu", 1, "[1].all(x, x > 0)"), {}, ("selector", "calls all")),

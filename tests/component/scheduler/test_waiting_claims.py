@@ -372,7 +372,7 @@ def test_without_the_right_to_write_the_nodes_are_given_back(bridge: Bridge, sto
     bridge.kube_calls.plan(faults.Answer(403), method="PATCH", target=CLAIMS, times=1000)
     bridge.pod("a", spec=using("data"))
     bridge.run(120)
-    assert any("cannot be bound" in message for _, message in bridge.events("a"))
+    assert any("cannot be written" in message for _, message in bridge.events("a"))
     assert bridge.node_of("a") == ""
     assert bridge.submits() <= 8
 

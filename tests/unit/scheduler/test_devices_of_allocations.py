@@ -32,7 +32,8 @@ from slurm_bridge.scheduler.device_writes import DeviceWrites
 from slurm_bridge.scheduler.effects import device_claims as effects
 from slurm_bridge.scheduler.placement import device_claims
 from slurm_bridge.scheduler.placement.checks import Spot
-from slurm_bridge.scheduler.placement.device_claims import Allocate, DevicesFound, DropClaim, Holders, TakeBack
+from slurm_bridge.scheduler.placement.claim_writes import Allocate, DropClaim, TakeBack
+from slurm_bridge.scheduler.placement.node_claims import DevicesFound, Holders
 from slurm_bridge.translate import class_resources
 from slurm_bridge.translate.device_claims import DeviceRow
 from tests.unit.hooks.builders import cluster, node, pod
@@ -145,6 +146,38 @@ def test_only_the_devices_of_the_nodes_are_looked_up() -> None:
     assert (found.of, asked) == ({}, list(GPUS))
 
 
+class TestAllDevices:
+    """A claim for all devices of a node, which has three."""
+
+    @staticmethod
+    def look(given: str, row: DeviceRow = ROW, **more: Any) -> DevicesFound:
+        """What it gets where Slurm gave these."""
+        asked = DeviceRequest(name="gpu", exactly=ExactRequest(device_class_name=CLASS, allocation_mode="All"))
+        one = msgspec.structs.replace(claim(1), spec=ResourceClaimSpec(devices=DeviceClaim(requests=(asked,))))
+        return look(dataclasses.replace(sight(one, row=row), **more), given)
+
+    @pytest.mark.parametrize(("given", "row"), [("gpu:3(IDX:0-2)", ROW), ("gpu:3", CHOSEN), ("gpu:4(IDX:0-3)", ROW)])
+    def test_it_gets_all_of_them(self, given: str, row: DeviceRow) -> None:
+        """Also where Slurm gives one more, which the driver does not publish."""
+        (write,) = self.look(given, row).writes
+        assert isinstance(write, Allocate)
+        assert [device for _, device in write.devices] == list(GPUS)
+
+    def test_nodes_are_given_back_where_slurm_has_not_given_all(self) -> None:
+        """The node is avoided: two of three are not all."""
+        misfit = self.look("gpu:2(IDX:0,2)").misfit
+        assert misfit is not None
+        assert misfit.nodes == ("n1",)
+
+    @pytest.mark.parametrize("name", ["gpu-9", ""])
+    def test_devices_that_cannot_be_given_are_some_of_all(self, name: str) -> None:
+        """One with a taint, or a pool of which the driver has published a part."""
+        other = NodeDevice(id=DeviceId(CLASS, "n1", name), device=Device(name=name))
+        assert self.look("gpu:3(IDX:0-2)", kept_back=lambda _node: (other,)).misfit is not None
+        other = NodeDevice(id=DeviceId("nic.x.io", "n1", name), device=Device(name=name))
+        assert self.look("gpu:3(IDX:0-2)", kept_back=lambda _node: (other,)).misfit is None
+
+
 class TestSiblings:
     """Two pods of one job, each with a claim of its own."""
 
@@ -211,10 +244,10 @@ class TestNotNeeded:
         one = self.claim(**MADE)
         assert [each.claim for each in self.look(one).writes if isinstance(each, DropClaim)] == [one]
 
-    def test_a_claim_that_may_have_devices_by_a_lost_answer_is_not_deleted(self) -> None:
-        """It would stay, being deleted, for as long as it has them: the watch tells."""
+    def test_a_claim_that_is_being_written_is_not_deleted(self) -> None:
+        """The watch has not told of its last version yet."""
         one = self.claim(**MADE)
-        found = self.look(one, unknown=frozenset({one.uid}))
+        found = self.look(one, busy=frozenset({one.uid}))
         assert (found.writes, found.soon) == ((), True)
 
     @pytest.mark.security("neighbours")

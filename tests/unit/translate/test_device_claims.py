@@ -9,7 +9,7 @@ import pytest
 from slurm_bridge.model.devices import ResourceClaim
 from slurm_bridge.model.job import Gres
 from slurm_bridge.model.pod import Pod, PodSpec
-from slurm_bridge.scheduler.placement import device_claims as placement
+from slurm_bridge.scheduler.placement import claim_writes
 from slurm_bridge.translate import device_claims
 from slurm_bridge.translate.device_claims import DeviceRow, Option, Unrequestable
 from tests.effort import Work
@@ -77,10 +77,10 @@ def test_parameters_are_kept_as_written() -> None:
     """They are read only where they are handed on, and keep nothing else of the answer."""
     found = claim("a", request(0), config=[{"requests": ["r0"], "opaque": {"driver": "gpu", "parameters": {"a": [1]}}}])
     (config,) = found.spec.devices.config
-    assert placement.parameters(config) == {"driver": "gpu", "parameters": {"a": [1]}}
+    assert claim_writes.parameters(config) == {"driver": "gpu", "parameters": {"a": [1]}}
     assert config.size == len('{"driver":"gpu","parameters":{"a":[1]}}')
     for nothing in ({}, {"opaque": None}):
-        assert placement.parameters(claim("a", request(0), config=[nothing]).spec.devices.config[0]) is None
+        assert claim_writes.parameters(claim("a", request(0), config=[nothing]).spec.devices.config[0]) is None
 
 
 @pytest.mark.security("fairness")

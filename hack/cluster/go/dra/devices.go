@@ -5,19 +5,37 @@ import (
 	"strings"
 
 	resourceapi "k8s.io/api/resource/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
+	"k8s.io/utils/cpuset"
 )
 
 const (
-	gpuDriver = "gpu.local-cluster"
-	cpuDriver = "cpu.local-cluster"
-	model     = "pretended"
+	gpuDriver   = "gpu.local-cluster"
+	cpuDriver   = "cpu.local-cluster"
+	groupDriver = "group.local-cluster"
+	model       = "pretended"
+
+	// capacity counts the CPUs of a group.
+	capacity = groupDriver + "/cpu"
 )
 
-// thing is a device, and the variable of the containers that get it.
+// thing is a device, and the variable of the containers that get it. Claims share one that has CPUs.
 type thing struct {
 	name       string
 	attributes map[resourceapi.QualifiedName]resourceapi.DeviceAttribute
 	variable   string
+	cpus       cpuset.CPUSet
+}
+
+// device is what is published of it.
+func (t thing) device() resourceapi.Device {
+	made := resourceapi.Device{Name: t.name, Attributes: t.attributes}
+	if size := t.cpus.Size(); size > 0 {
+		made.AllowMultipleAllocations = new(true)
+		amount := resourceapi.DeviceCapacity{Value: *resource.NewQuantity(int64(size), resource.DecimalSI)}
+		made.Capacity = map[resourceapi.QualifiedName]resourceapi.DeviceCapacity{capacity: amount}
+	}
+	return made
 }
 
 func number(value int) resourceapi.DeviceAttribute {
@@ -80,6 +98,32 @@ func cpus(node string, count int) []thing {
 				"numaNodeID": number(half(id, count)),
 			},
 			variable: fmt.Sprintf("CPU_DEVICE_%d=CPU-%s-%d", id, node, id),
+		})
+	}
+	return found
+}
+
+// groups are the same CPUs by their NUMA nodes, as a driver publishes them that is told which of them a claim gets.
+func groups(count int) []thing {
+	members := make([][]int, 2)
+	for id := range count {
+		members[half(id, count)] = append(members[half(id, count)], id)
+	}
+	var found []thing
+	for numa, there := range members {
+		if len(there) == 0 {
+			continue
+		}
+		cpus := cpuset.New(there...)
+		found = append(found, thing{
+			name: fmt.Sprintf("numa-%d", numa),
+			attributes: map[resourceapi.QualifiedName]resourceapi.DeviceAttribute{
+				"cpuIDs":                          word(cpus.String()),
+				"smtLayout":                       word(fmt.Sprintf("0-%d", count-1)),
+				"socketID":                        number(0),
+				"resource.kubernetes.io/numaNode": number(numa),
+			},
+			cpus: cpus,
 		})
 	}
 	return found

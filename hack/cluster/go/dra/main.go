@@ -1,6 +1,6 @@
-// Command dra is two drivers of dynamic resources for the tests, of GPUs with their slices and of CPUs. Its devices are
-// names, and a container that gets one has a variable for it. What they must never do they refuse: prepare one device
-// for two claims at once.
+// Command dra is three drivers of dynamic resources for the tests: of GPUs with their slices, of CPUs, and of groups of
+// CPUs. Its devices are names, and a container that gets one has a variable for it. What they must never do they refuse:
+// prepare one device, or one CPU of a group, for two claims at once.
 package main
 
 import (
@@ -13,6 +13,7 @@ import (
 	"os"
 	"os/signal"
 	"path/filepath"
+	"slices"
 	"syscall"
 
 	resourceapi "k8s.io/api/resource/v1"
@@ -22,15 +23,18 @@ import (
 	"k8s.io/dynamic-resource-allocation/kubeletplugin"
 	"k8s.io/dynamic-resource-allocation/resourceslice"
 	"k8s.io/klog/v2"
+	"k8s.io/utils/cpuset"
 )
 
 const kubelet = "/var/lib/kubelet"
 
-// driver knows which claim holds a device: one file per device, with the claim's UID, outlives a restart.
+// driver knows which claim holds a device: one file per device, with the claim's UID, outlives a restart. Of groups the
+// claims hold parts.
 type driver struct {
 	name     string
 	node     string
 	things   []thing
+	parts    []thing
 	prepared string
 }
 
@@ -38,16 +42,18 @@ func main() {
 	config := flag.String("kubeconfig", "", "as which client the API server is asked")
 	node := flag.String("node", "", "the node that has the devices")
 	whole := flag.Int("gpus", 4, "how many whole GPUs")
-	slices := flag.String("slices", "", "the profiles of the slices of one more GPU")
+	profiles := flag.String("slices", "", "the profiles of the slices of one more GPU")
 	cores := flag.Int("cpus", 0, "how many CPUs")
 	cdi := flag.String("cdi", "/run/cdi", "where the container runtime looks for devices")
 	klog.InitFlags(nil)
 	flag.Parse()
 	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGTERM, syscall.SIGINT)
 	defer stop()
+	devices, each := gpus(*node, *whole, words(*profiles)), cpus(*node, *cores)
 	drivers := []*driver{
-		{name: gpuDriver, node: *node, things: gpus(*node, *whole, words(*slices))},
-		{name: cpuDriver, node: *node, things: cpus(*node, *cores)},
+		{name: gpuDriver, node: *node, things: devices, parts: devices},
+		{name: cpuDriver, node: *node, things: each, parts: each},
+		{name: groupDriver, node: *node, things: groups(*cores), parts: each},
 	}
 	if err := run(ctx, *config, *cdi, drivers); err != nil {
 		klog.ErrorS(err, "the drivers end")
@@ -100,10 +106,10 @@ func (d *driver) serve(ctx context.Context, client kubernetes.Interface, cdi str
 func (d *driver) resources() resourceslice.DriverResources {
 	var devices []resourceapi.Device
 	for _, one := range d.things {
-		devices = append(devices, resourceapi.Device{Name: one.name, Attributes: one.attributes})
+		devices = append(devices, one.device())
 	}
-	slices := []resourceslice.Slice{{Devices: devices}}
-	return resourceslice.DriverResources{Pools: map[string]resourceslice.Pool{d.node: {Slices: slices}}}
+	pool := resourceslice.Pool{Slices: []resourceslice.Slice{{Devices: devices}}}
+	return resourceslice.DriverResources{Pools: map[string]resourceslice.Pool{d.node: pool}}
 }
 
 func (d *driver) cdiKind() string { return "local-cluster/" + d.name }
@@ -118,7 +124,7 @@ func (d *driver) writeCDI(folder string) error {
 		Edits edits  `json:"containerEdits"`
 	}
 	var devices []device
-	for _, one := range d.things {
+	for _, one := range d.parts {
 		devices = append(devices, device{Name: one.name, Edits: edits{Env: []string{one.variable}}})
 	}
 	if len(devices) == 0 {
@@ -156,31 +162,97 @@ func (d *driver) prepare(claim *resourceapi.ResourceClaim) ([]kubeletplugin.Devi
 		if given.Driver != d.name || given.Pool != d.node {
 			continue
 		}
-		if err := d.hold(given, claim.UID); err != nil {
+		parts, err := d.chosen(claim, given)
+		if err != nil {
 			return nil, err
+		}
+		var ids []string
+		for _, part := range parts {
+			if err := d.hold(part, given, claim.UID); err != nil {
+				return nil, err
+			}
+			ids = append(ids, d.cdiKind()+"="+part)
 		}
 		devices = append(devices, kubeletplugin.Device{
 			Requests:     []string{given.Request},
 			PoolName:     given.Pool,
 			DeviceName:   given.Device,
-			CDIDeviceIDs: []string{d.cdiKind() + "=" + given.Device},
+			ShareID:      given.ShareID,
+			CDIDeviceIDs: ids,
 		})
 	}
 	klog.InfoS("prepared", "claim", klog.KObj(claim), "uid", claim.UID, "devices", len(devices))
 	return devices, nil
 }
 
-// hold notes a device as the claim's. With admin access it is looked at only, and held by no claim.
-func (d *driver) hold(given resourceapi.DeviceRequestAllocationResult, claim types.UID) error {
+// chosen is the device itself, or the CPUs of a group that the claim's parameters name: as many as it consumes.
+func (d *driver) chosen(
+	claim *resourceapi.ResourceClaim, given resourceapi.DeviceRequestAllocationResult,
+) ([]string, error) {
+	amount, shared := given.ConsumedCapacity[capacity]
+	if !shared {
+		return []string{given.Device}, nil
+	}
+	if given.ShareID == nil {
+		return nil, fmt.Errorf("the share of %q has no id", given.Device)
+	}
+	cpus, err := told(claim.Status.Allocation.Devices.Config, given)
+	if err != nil {
+		return nil, err
+	}
+	for _, group := range d.things {
+		if group.name == given.Device && cpus.IsSubsetOf(group.cpus) && int64(cpus.Size()) == amount.Value() {
+			var names []string
+			for _, cpu := range cpus.List() {
+				names = append(names, fmt.Sprintf("cpu-%d", cpu))
+			}
+			return names, nil
+		}
+	}
+	return nil, fmt.Errorf("CPUs %s are not %s of %q", cpus, amount.String(), given.Device)
+}
+
+// told are the CPUs in the only parameters for this request.
+func told(
+	configs []resourceapi.DeviceAllocationConfiguration, given resourceapi.DeviceRequestAllocationResult,
+) (cpuset.CPUSet, error) {
+	var found []cpuset.CPUSet
+	for _, config := range configs {
+		mine := config.Opaque != nil && config.Opaque.Driver == given.Driver && slices.Contains(config.Requests, given.Request)
+		if !mine || config.Source != resourceapi.AllocationConfigSourceClaim {
+			continue
+		}
+		var parameters struct {
+			CPUConfig struct {
+				CPUSet string `json:"cpuset"`
+			} `json:"cpuConfig"`
+		}
+		if err := json.Unmarshal(config.Opaque.Parameters.Raw, &parameters); err != nil {
+			return cpuset.New(), err
+		}
+		cpus, err := cpuset.Parse(parameters.CPUConfig.CPUSet)
+		if err != nil {
+			return cpuset.New(), err
+		}
+		found = append(found, cpus)
+	}
+	if len(found) != 1 {
+		return cpuset.New(), fmt.Errorf("request %q has %d parameters with CPUs", given.Request, len(found))
+	}
+	return found[0], nil
+}
+
+// hold notes a device, or a part of one, as the claim's. With admin access it is looked at only, and held by no claim.
+func (d *driver) hold(part string, given resourceapi.DeviceRequestAllocationResult, claim types.UID) error {
 	if given.AdminAccess != nil && *given.AdminAccess {
 		return nil
 	}
-	for _, one := range d.things {
-		if given.Device == one.name {
+	for _, one := range d.parts {
+		if part == one.name {
 			return d.note(one.name, claim)
 		}
 	}
-	return fmt.Errorf("there is no device %q", given.Device)
+	return fmt.Errorf("there is no device %q", part)
 }
 
 func (d *driver) note(device string, claim types.UID) error {
@@ -209,7 +281,7 @@ func (d *driver) UnprepareResourceClaims(
 
 func (d *driver) release(claim types.UID) error {
 	var failures []error
-	for _, one := range d.things {
+	for _, one := range d.parts {
 		file := filepath.Join(d.prepared, one.name)
 		if holder, err := os.ReadFile(file); err == nil && types.UID(holder) == claim {
 			failures = append(failures, os.Remove(file))

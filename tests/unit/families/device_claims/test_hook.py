@@ -162,11 +162,23 @@ def test_conditions_are_compiled_bit_by_bit(
 def test_the_scheduler_waits_likewise(cluster: Cluster) -> None:
     """Once Slurm has allocated, conditions that are not known cost no more time than there is for all."""
     cluster.claiming()
-    sight = hook_at(BusyClock()).devices(cluster.views)
+    sight = hook_at(BusyClock()).devices(cluster.views, "team")
     (one,) = sight.on("n1")
     with pytest.raises(errors.TryLater) as stopped:
         all(sight.matches(f"{INDEX} < {number}", GPU, one.device) for number in range(10, 10_000))
     assert stopped.value.retry_after
+
+
+@pytest.mark.security("neighbours")
+def test_the_scheduler_of_one_namespace_does_not_wait_for_another(cluster: Cluster) -> None:
+    """What a namespace has used up after its allocations is its own part of the time."""
+    cluster.claiming()
+    made = hook_at(BusyClock())
+    greedy, modest = (made.devices(cluster.views, name) for name in ("greedy", "modest"))
+    (one,) = greedy.on("n1")
+    with pytest.raises(errors.TryLater):
+        all(greedy.matches(f"{INDEX} < {number}", GPU, one.device) for number in range(10, 10_000))
+    assert modest.matches(f"{INDEX} < 5000", GPU, one.device)
 
 
 @pytest.mark.security("neighbours")

@@ -28,6 +28,9 @@ def test_devices_are_gres_or_cpus() -> None:
         ({"gres": "CPU", "index": "cpuID"}, "of CPUs say cpus: true"),
         ({"cpus": True}, "of CPUs say index"),
         ({"cpus": True, "index": "cpuID", "without_index": "choose"}, "leave out without_index"),
+        ({"cpus": True, "capacity": "cpu", "index": "cpuID"}, "without index"),
+        ({"cpus": True, "capacity": "cpu", "without_index": "choose"}, "leave out without_index"),
+        ({"gres": "gpu", "capacity": "cpu", "index": "index"}, "capacity is for groups of CPUs"),
         ({"gres": "gpu"}, "say index, or without_index: choose"),
         ({"gres": "gpu:8", "index": "index"}, "is not name"),
     ],
@@ -45,3 +48,9 @@ def test_the_type_may_be_an_attribute() -> None:
     for wrong in ({"gres": "gpu:a100"}, {"cpus": True}):
         with pytest.raises(pydantic.ValidationError, match="type is an attribute"):
             read(type="profile", index="index", **wrong)
+
+
+def test_groups_of_cpus_have_a_capacity() -> None:
+    """Their CPUs follow from attributes whose names the driver has chosen."""
+    (row,) = read(cpus=True, capacity="dra.cpu/cpu").rows.values()
+    assert (row.cpus, row.capacity, row.index, row.plain) == (True, "dra.cpu/cpu", "cpuIDs", False)
