@@ -102,7 +102,7 @@ class KeptConnections:
             # A server that has closed may have answered before.
             with contextlib.suppress(BrokenPipeError):
                 sock.sendall(written)
-            deadline = exchange.Deadline(self._now, self._whole, silence)
+            deadline = exchange.ReadLimits(self._now, self._whole, silence)
             return exchange.Exchange(request, sock, deadline, functools.partial(self._left, connection))
         except (OSError, exchange.Malformed) as problem:
             connection.close()

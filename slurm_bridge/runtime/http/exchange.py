@@ -55,7 +55,7 @@ def written(request: HttpRequest, host: str, target: str, headers: Mapping[str, 
     return f"{request.method} {target} HTTP/1.1\r\nhost: {host}\r\n{told}{length}\r\n".encode("latin-1") + body
 
 
-class Deadline:
+class ReadLimits:
     """Until when the socket is read, and how long it may be silent."""
 
     __slots__ = ("_now", "_silence", "_until")
@@ -84,7 +84,7 @@ class Exchange:
     __slots__ = ("_deadline", "_held", "_keep", "_left", "_pieces", "_request", "_sock", "headers", "status")
 
     def __init__(
-        self, request: HttpRequest, sock: socket.socket, deadline: Deadline, left: Callable[[bool], None]
+        self, request: HttpRequest, sock: socket.socket, deadline: ReadLimits, left: Callable[[bool], None]
     ) -> None:
         self._request, self._sock, self._deadline = request, sock, deadline
         self._left: Callable[[bool], None] | None = left
