@@ -29,16 +29,12 @@ class DirectAnswer:
     def headers(self) -> Mapping[str, str]:
         return self._answer.headers
 
-    def read(self, _amount: int, /) -> bytes:
+    def read(self) -> bytes:
         """The next piece, nothing at the end."""
         try:
             return next(self._pieces, b"")
         except NotAnswered as broken:
             raise errors.BadAnswer(f"{self._request}: the answer ended early: {broken}") from broken
-
-    def read1(self, amount: int, /) -> bytes:
-        """Likewise: whatever is there."""
-        return self.read(amount)
 
     def close(self) -> None:
         """Nothing more is read."""

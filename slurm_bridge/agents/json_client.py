@@ -19,7 +19,7 @@ from slurm_bridge.agents.bearer import AcceptedTokens
 from slurm_bridge.hooks.services import NotAnswered, Target
 from slurm_bridge.runtime.caches import LruCache
 from slurm_bridge.runtime.http.client import Client
-from slurm_bridge.runtime.http.connections import Endpoint, Urllib3Pool
+from slurm_bridge.runtime.http.connections import Endpoint, KeptConnections
 from slurm_bridge.runtime.http.messages import ConnectionDropped, HttpAnswer, HttpLimits, HttpRequest
 
 #: How much of a refusal is repeated to people.
@@ -70,7 +70,7 @@ class _Service:
         self._clock = clock
         self._prefix = self._server.prefix
         self._bearer = _Bearer(target.token_file)
-        self._client = Client(Urllib3Pool(self._server, limits, clock.now), limits, clock.now, self._bearer)
+        self._client = Client(KeptConnections(self._server, limits, clock.now), limits, clock.now, self._bearer)
 
     def ask(self, path: str, body: bytes, seconds: float) -> Any:
         about = f"{self._server}{path}"

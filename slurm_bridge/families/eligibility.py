@@ -107,6 +107,8 @@ class Eligibility:
         if options.hybrid_devices == "whole-node":
             # Otherwise no job is asked for differently, and no workload is looked at for it.
             self.express = self._whole_nodes
+        #: Equal pods get equal answers for as long as the version of the cluster stands.
+        self.steady = options.capacity == "allocatable" and options.hybrid_devices != "whole-node"
         self._managed = selectors.parse(options.node_selector)
         self._standing_name = f"standing where {options.node_selector} is managed"
         self._denied: VersionCache[bytes, Denied] = VersionCache()

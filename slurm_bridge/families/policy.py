@@ -177,6 +177,8 @@ class Policy:
     """Refuses what no rule allows, and fills in what rules give."""
 
     Options: ClassVar = PolicyOptions
+    #: Equal pods get equal answers for as long as the version of the cluster stands.
+    steady: ClassVar = True
 
     def __init__(self, options: PolicyOptions) -> None:
         self._rules = options.rules

@@ -111,6 +111,11 @@ class Hook:
         object.__setattr__(self, "can", Capabilities.of(self.hook, foreign=self.worker is not None))
 
     @property
+    def steady(self) -> bool:
+        """What it says follows from a workload without its names and uids, and from the version of the cluster."""
+        return self.worker is None and bool(getattr(self.hook, "steady", False))
+
+    @property
     def phases(self) -> tuple[HookPhase, ...]:
         """Those that it has a method for."""
         return tuple(phase for phase in HookPhase if callable(getattr(self.hook, phase.value, None)))

@@ -42,6 +42,7 @@ from slurm_bridge.hooks.evictions import Evicts, Preempts
 from slurm_bridge.hooks.lifecycle import ActiveUsage, Reserves
 from slurm_bridge.hooks.needs import Need, View
 from slurm_bridge.hooks.pass_context import Layers, Stopped
+from slurm_bridge.hooks.plan_cache import PlanCache
 from slurm_bridge.hooks.plans import Plan
 from slurm_bridge.hooks.services import ChainServices
 from slurm_bridge.hooks.session import Session
@@ -68,6 +69,7 @@ class Chain:
             self.hooks, self._caller, around.logs, around.dice, around.shows_scores, strict=around.strict
         )
         self._emitter = emitter.Emitter()
+        self._plans = PlanCache(steady=all(one.steady for one in self.hooks))
         self._fewest = Fewest()
         self._rooms = NodeRooms()
         self._order = next(iter(self._layers.by_phase[HookPhase.ORDER]), None)
@@ -231,10 +233,13 @@ class Chain:
         avoid: Avoid | None = None,
     ) -> Plan | Wait | Reject:
         """What to ask Slurm for; `now` is Unix time, `previous` what the owner record says of a running attempt."""
+        alike = previous is None and not avoid
+        if alike and (known := self._plans.get(snapshot, translated, now)) is not None:
+            return known
         ask = asked(workload, translated)
         with self.session(snapshot, now=now, previous=previous) as session:
             try:
-                return self._plan(session, ask, translated, previous, avoid or {})
+                planned = self._plan(session, ask, translated, previous, avoid or {})
             except Stopped as stopped:
                 # Where only some nodes were looked at, another look may find others although nothing changes.
                 obstacle = stopped.obstacle
@@ -246,6 +251,9 @@ class Chain:
                     return obstacle
                 message = f"{obstacle.message.removesuffix('.')}; {session.given_up}"
                 return dataclasses.replace(obstacle, reason=explain.FAILED, message=message, warning=True)
+        if alike:
+            self._plans.keep(snapshot, translated, planned)
+        return planned
 
     def unhonoured(self, translated: Translated) -> Wait | None:
         """Why pods that ask for this may not have a job, whatever else hooks say of them."""

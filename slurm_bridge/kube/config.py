@@ -86,12 +86,12 @@ class Access:
 
     def pool(self, limits: HttpLimits, now: connections.Now, *, endless: bool = False) -> HttpPool:
         """A new pool of connections to this server, with TCP keepalive."""
-        return connections.Urllib3Pool(self.server, limits, now, endless=endless)
+        return connections.KeptConnections(self.server, limits, now, endless=endless)
 
     def anonymous_pool(self, limits: HttpLimits, now: connections.Now, *, endless: bool = False) -> HttpPool:
         """Likewise, without our client certificate: for requests that bring their own identity."""
         server = dataclasses.replace(self.server, tls=self._anonymous_tls)
-        return connections.Urllib3Pool(server, limits, now, endless=endless)
+        return connections.KeptConnections(server, limits, now, endless=endless)
 
     def _read(self, keys: Path) -> Configuration:
         try:

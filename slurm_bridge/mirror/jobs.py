@@ -361,23 +361,39 @@ class Mirror:
             return
         self._read_first = now
         self._read_again = now if again else self._read_again
-        ready = self._ready(now)
-        unread = [one for one in ready if one.read is None or one.read < one.since]
+        self._forgive(now)
+        unread = self._unread(now)
         if len(unread) >= self._rhythm.crowd:
             self._adopt(self._all())
             return
         oldest = heapq.nsmallest(first, unread, key=lambda one: one.since)
-        for one in oldest or heapq.nsmallest(again, ready, key=lambda one: one.read or 0.0):
+        if not oldest and again:
+            oldest = heapq.nsmallest(again, self._ready(now), key=lambda one: one.read or 0.0)
+        for one in oldest:
             self._look(one)
 
     def _quota(self, seconds: float, rate: float) -> int:
         """How many reads are allowed; what was not used counts for one slow period, or until it makes one read."""
         return min(int(seconds * rate), max(1, int(self._rhythm.slowest * rate)))
 
-    def _ready(self, now: float) -> list[Placeholder]:
-        """Those that have been left alone for long enough to be asked for."""
+    def _forgive(self, now: float) -> None:
         if self._odd:
             self._odd = {job_id: at for job_id, at in tuple(self._odd.items()) if now - at < self._rhythm.sweep}
+
+    def _unread(self, now: float) -> list[Placeholder]:
+        """Those of `_ready` that were not read since they came to their phase: nearly none of many that run."""
+        heard = now - self._rhythm.patience
+        return [
+            one
+            for one in self._table.alive()
+            if (one.read is None or one.read < one.since)
+            and one.since <= heard
+            and one.certainty is Certainty.SEEN
+            and one.job_id not in self._odd
+        ]
+
+    def _ready(self, now: float) -> list[Placeholder]:
+        """Those that have been left alone for long enough to be asked for."""
         return [
             one
             for one in self._table.alive()
@@ -442,4 +458,4 @@ def _over(seen: JobStates) -> bool:
 
 def _settled(one: Placeholder, now: float) -> bool:
     """It has run for a while: the next that is heard of it is its end."""
-    return one.phase is Phase.RUNNING and now - one.since >= SETTLED
+    return now - one.since >= SETTLED and one.phase is Phase.RUNNING

@@ -129,11 +129,11 @@ class JobState:
     """The state words of one job, as sent. Unknown words are kept, and never an error."""
 
     words: frozenset[str]
+    #: COMPLETING beside RUNNING counts as ended, because the nodes are no longer ours. Asked for many times a state.
+    phase: Phase = dataclasses.field(init=False, repr=False, compare=False)
 
-    @property
-    def phase(self) -> Phase:
-        """The phase; COMPLETING beside RUNNING counts as ended, because the nodes are no longer ours."""
-        return _phase(self.words)
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "phase", _phase(self.words))
 
 
 @functools.lru_cache(maxsize=1024)

@@ -31,6 +31,7 @@ from slurm_bridge.scheduler.queue import Filed
 from slurm_bridge.scheduler.state import Bad, Scans, ToldReason, WorkloadStore
 from slurm_bridge.scheduler.workload_pods import PickedPods, PodState, WorkloadPods
 from slurm_bridge.translate.rules import Rules
+from slurm_bridge.translate.templates import TranslationCache
 from slurm_bridge.workloads.base import Moved
 
 
@@ -171,6 +172,7 @@ class SchedulerContext:
     #: One at a time: of two allocations that are placed at the same moment the second has to see the first.
     placing: threading.Lock = dataclasses.field(default_factory=threading.Lock)
     scans: Scans = dataclasses.field(default_factory=Scans)
+    translations: TranslationCache = dataclasses.field(default_factory=TranslationCache)
     #: Slurm's nodes and partitions are read again when this time has come.
     facts_due: float = 0.0
     #: When they were read last.

@@ -57,7 +57,7 @@ def read(workload: Workload, context: SchedulerContext) -> DesiredJob | Reject:
         now = translator.devices_of(workload, rules), translator.class_gres_of(workload, rules)
         if now == (known.translated.devices, known.translated.of_classes):
             return known
-    translated = translator.translate(workload, rules)
+    translated = context.translations.translate(workload, rules)
     if isinstance(translated, Reject):
         state.desired, state.rules = Untranslatable(workload=workload, why=translated), rules
         return translated

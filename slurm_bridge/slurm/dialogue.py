@@ -10,7 +10,7 @@ from collections.abc import Callable, Mapping
 from slurm_bridge import errors
 from slurm_bridge.runtime.clock import SystemClock
 from slurm_bridge.runtime.http.client import Client
-from slurm_bridge.runtime.http.connections import Urllib3Pool
+from slurm_bridge.runtime.http.connections import KeptConnections
 from slurm_bridge.runtime.http.messages import HttpAnswer, HttpPool, HttpRequest
 from slurm_bridge.slurm import answers, calls, error_numbers, replies, shapes
 from slurm_bridge.slurm.settings import SlurmSettings
@@ -28,7 +28,7 @@ Connect = Callable[[SlurmSettings], HttpPool]
 
 def pool(settings: SlurmSettings) -> HttpPool:
     """Kept connections to this slurmrestd."""
-    return Urllib3Pool(settings.server, settings.limits, SystemClock().now)
+    return KeptConnections(settings.server, settings.limits, SystemClock().now)
 
 
 class Dialogue:

@@ -47,6 +47,10 @@ class Value:
     subject: str = ""
 
 
+class RequestTemplate:
+    """What the requests of equal workloads have in common; each of them names the same one."""
+
+
 @frozen_records.quick
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
 class Translated:
@@ -56,6 +60,7 @@ class Translated:
     that pods of a gang may take of a node together, None for all of it. `demands` are the fields that some hook has to
     honour, `devices` those of the ResourceClaims of its pods, by uid, and `of_classes` their extended resources behind
     which DeviceClasses are, with the GRES of each. `shared_claim`: several pods use it, so all have to be on one node.
+    `template` is that of all equal workloads, None where it is not known which are equal.
     """
 
     request: JobRequest
@@ -70,6 +75,7 @@ class Translated:
     devices: Mapping[str, tuple[Gres, ...]] = dataclasses.field(default_factory=dict)
     of_classes: Mapping[str, str] = dataclasses.field(default_factory=dict)
     shared_claim: str = ""
+    template: RequestTemplate | None = None
 
 
 def translate(workload: Workload, rules: Rules) -> Translated | Reject:

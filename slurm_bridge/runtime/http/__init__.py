@@ -1,10 +1,10 @@
 """HTTP for all adapters: kept connections, bounded answers with one deadline, one repetition after refused credentials.
 
-    adapter ── Client ── Pool ── urllib3 ── server
-                          └────── tests.direct_pool ─ pocket server
+    adapter ── Client ── KeptConnections ── Exchange ── server
+                      └─ tests.direct_pool ─ pocket server
 
-Belongs here: everything that an adapter needs of HTTP, and the only imports of urllib3. Does not belong here:
-addresses, credentials and what an answer means; the adapters say these.
+Belongs here: everything that an adapter needs of HTTP, and the only imports of urllib3, which makes the connections.
+Does not belong here: addresses, credentials and what an answer means; the adapters say these.
 
 An error tells whether a request may have been acted on:
 

@@ -9,8 +9,6 @@ from typing import Final, Protocol
 from slurm_bridge import errors
 from slurm_bridge.runtime.http.messages import HttpAnswer, HttpLimits, HttpPool, HttpRequest, HttpResponse, seconds
 
-#: Below the size from which malloc maps memory anew for every piece: beyond, megabytes cost 2.5 times as much.
-_PIECE: Final = 120 << 10
 #: What is left of a deadline that has passed: time limits have to be positive.
 _NOTHING: Final = 0.001
 
@@ -82,13 +80,11 @@ class Client:
     def _read(self, request: HttpRequest, response: HttpResponse) -> HttpAnswer:
         """The connection goes back only when all of the body was read."""
         good, most = response.status < 300, self._limits.most_bytes  # noqa: PLR2004 - the class of HTTP statuses
-        told = response.headers.get("content-length", "")
-        whole = int(told) if told.isdecimal() and len(told) <= len(str(most)) else 0
         with contextlib.closing(response):
-            body: bytes | bytearray = response.read(min(whole, most + 1) or _PIECE)
+            body: bytes | bytearray = response.read()
             if body:
                 # Nearly every answer is one piece, and is not copied; a longer one grows in place.
-                while len(body) <= most and (piece := response.read(_PIECE)):
+                while len(body) <= most and (piece := response.read()):
                     body = body if isinstance(body, bytearray) else bytearray(body)
                     body += piece
         if good and len(body) > most:
@@ -117,7 +113,7 @@ class Stream:
                 return
             self._reading = True
         try:
-            while piece := self._response.read1(_PIECE):
+            while piece := self._response.read():
                 yield piece
         except errors.TryLater:
             # Whatever a closed connection looks like from inside, we closed it.

@@ -1,15 +1,16 @@
-"""Pools of urllib3 whose connections know when nothing was sent, and whose answers have one deadline.
+"""Kept connections to one server: over TCP, TLS, a unix socket or a proxy, as urllib3 makes them.
 
-urllib3 tells a broken TLS handshake and a broken answer with the same errors; here everything that goes wrong while a
-connection is made is known as such. Its time limits are for each read, so that a server that sends a byte now and then
-would never be late; here every read of an answer, its head included, may only take what is left of the whole.
+Everything that goes wrong while a connection is made is known as such: then nothing was sent. Every read of an answer,
+its head included, may only take what is left of the whole, so that a server that sends a byte now and then is
+late, too.
 """
 
+import collections
+import contextlib
 import dataclasses
 import functools
-import http.client
-import io
 import pathlib
+import select
 import socket
 import ssl
 from collections.abc import Callable, Mapping, Sequence
@@ -20,12 +21,14 @@ import urllib3.connection
 from urllib3 import exceptions
 
 from slurm_bridge import errors
-from slurm_bridge.runtime.http import failures
+from slurm_bridge.runtime.http import exchange, failures
 from slurm_bridge.runtime.http.messages import HttpLimits, HttpRequest, HttpResponse
 
 Now = Callable[[], float]
 
-_NEVER = urllib3.Retry(total=False, redirect=False)
+#: What is left of a deadline that has passed: time limits have to be positive.
+_NOTHING = 0.001
+_PORTS = {"http": 80, "https": 443}
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
@@ -70,78 +73,104 @@ class Endpoint:
             raise ValueError("has to begin with http:// or https:// and name a host")
 
 
-class Urllib3Pool:
-    """Implements messages.HttpPool for one server."""
+class KeptConnections:
+    """Implements messages.HttpPool for one server: urllib3 makes the connections, `exchange` uses them."""
 
     def __init__(self, server: Endpoint, limits: HttpLimits, now: Now, *, endless: bool = False) -> None:
-        self._connect = limits.connect
-        self._pool = raw_pool(server, limits.connections)
-        kind: type[_Tcp | _Tls | _Unix] = _Tls if self._pool.scheme == "https" else _Tcp
-        more: dict[str, str] = {}
+        self._pool, self._now, self._most = raw_pool(server, limits.connections), now, limits.connections
         if server.unix_socket:
-            kind, more = _Unix, {"path": server.unix_socket}
-        whole = float("inf") if endless else limits.whole_answer
-        self._pool.ConnectionCls = functools.partial(kind, now=now, whole=whole, **more)  # type: ignore[assignment]
+            self._pool.ConnectionCls = functools.partial(_Unix, path=server.unix_socket)  # type: ignore[assignment]
+        self._connect, self._whole = limits.connect, float("inf") if endless else limits.whole_answer
+        self._host = _host(self._pool)
+        self._idle: collections.deque[_Connection] = collections.deque()
+        self._closed = False
 
     def send(self, request: HttpRequest, target: str, headers: Mapping[str, str], silence: float) -> HttpResponse:
         """Raises an error that says whether the request was sent."""
-        if request.seconds is None:
-            timeout = urllib3.Timeout(connect=self._connect, read=silence)
-        else:
-            timeout = urllib3.Timeout(connect=min(self._connect, request.seconds), total=request.seconds)
         try:
-            response = self._pool.urlopen(
-                request.method,
-                target,
-                body=request.body,
-                headers=headers,
-                timeout=timeout,
-                retries=_NEVER,
-                redirect=False,
-                preload_content=False,
-                # Asked for or not: a few packed bytes become more than the limit before they are counted.
-                decode_content=False,
-            )
-        except _Unsent as unsent:
-            raise failures.while_connecting(unsent.problem, str(request)) from unsent.problem
-        except (exceptions.HTTPError, OSError) as problem:
-            raise failures.while_sending(problem, str(request)) from problem
+            written = exchange.written(request, self._host, target, headers)
         except ValueError:
-            # Not chained: http.client quotes the header that it cannot send.
+            # Not chained: it may quote the header that cannot be sent.
             raise errors.BadConfiguration(f"{request}: cannot be asked: a header or path cannot be sent") from None
-        return _Response(request, response)
+        began = self._now()
+        connection = self._kept() or self._new(request)
+        sock = connection.sock
+        if request.seconds is not None:
+            silence = max(_NOTHING, request.seconds - (self._now() - began))
+        try:
+            sock.settimeout(silence)
+            # A server that has closed may have answered before.
+            with contextlib.suppress(BrokenPipeError):
+                sock.sendall(written)
+            deadline = exchange.ReadLimits(self._now, self._whole, silence)
+            return exchange.Exchange(request, sock, deadline, functools.partial(self._left, connection))
+        except (OSError, exchange.Malformed) as problem:
+            connection.close()
+            raise failures.while_sending(problem, str(request)) from problem
 
     def close(self) -> None:
         """Drop idle connections; those in use end with their requests."""
-        self._pool.close()
+        self._closed = True
+        while (connection := self._taken()) is not None:
+            connection.close()
 
+    def _kept(self) -> "_Connection | None":
+        """The one that was used last, of those that the server has not closed meanwhile."""
+        while (connection := self._taken()) is not None:
+            if not connection.stale:
+                return connection
+            connection.close()
+        return None
 
-class _Response:
-    """Implements messages.HttpResponse."""
-
-    __slots__ = ("_request", "_response", "headers", "status")
-
-    def __init__(self, request: HttpRequest, response: urllib3.BaseHTTPResponse) -> None:
-        self._request, self._response = request, response
-        self.status, self.headers = response.status, response.headers
-
-    def read(self, amt: int, /) -> bytes:
+    def _taken(self) -> "_Connection | None":
         try:
-            return self._response.read(amt)
-        except (exceptions.HTTPError, OSError, ValueError) as problem:
-            raise failures.while_reading(problem, str(self._request)) from problem
+            return self._idle.pop()
+        except IndexError:
+            return None
 
-    def read1(self, amt: int, /) -> bytes:
+    def _left(self, connection: "_Connection", keep: bool) -> None:
+        if keep and not self._closed and len(self._idle) < self._most:
+            self._idle.append(connection)
+        else:
+            connection.close()
+
+    def _new(self, request: HttpRequest) -> "_Connection":
+        if self._closed:
+            raise errors.Unavailable(f"{request}: not reached: the connections are closed")
+        made: Any = self._pool._new_conn()  # noqa: SLF001 - a pool is asked for nothing else
+        made.timeout = min(self._connect, request.seconds) if request.seconds is not None else self._connect
         try:
-            return self._response.read1(amt)
+            if self._pool.proxy is not None and self._pool.scheme == "https":
+                self._pool._prepare_proxy(made)  # noqa: SLF001 - likewise
+            else:
+                made.connect()
         except (exceptions.HTTPError, OSError, ValueError) as problem:
-            raise failures.while_reading(problem, str(self._request)) from problem
+            made.close()
+            raise failures.while_connecting(problem, str(request)) from problem
+        return _Connection(made.sock)
 
-    def close(self) -> None:
-        self._response.close()
 
-    def shutdown(self) -> None:
-        self._response.shutdown()
+class _Connection:
+    """A connection that is made, and whether its server has closed it."""
+
+    __slots__ = ("_poll", "close", "sock")
+
+    def __init__(self, sock: socket.socket) -> None:
+        self.sock, self.close = sock, sock.close
+        self._poll = select.poll()
+        self._poll.register(sock, select.POLLIN)
+
+    @property
+    def stale(self) -> bool:
+        """There is something to read before anything was asked, as an end is."""
+        return bool(self._poll.poll(0))
+
+
+def _host(pool: urllib3.HTTPConnectionPool) -> str:
+    """What the header of that name says."""
+    host = pool.host.partition("%")[0]
+    told = f"[{host}]" if ":" in host and not host.startswith("[") else host
+    return told if pool.port in (None, _PORTS.get(pool.scheme or "")) else f"{told}:{pool.port}"
 
 
 def raw_pool(server: Endpoint, connections: int) -> urllib3.HTTPConnectionPool:
@@ -167,72 +196,7 @@ def _authorities(ca_file: str) -> tuple[str | None, str | None]:
     return known.openssl_cafile if pathlib.Path(known.openssl_cafile).is_file() else None, known.openssl_capath
 
 
-class _Unsent(Exception):
-    """Carries past urllib3 what went wrong while a connection was made."""
-
-    def __init__(self, problem: Exception) -> None:
-        super().__init__()
-        self.problem = problem
-
-
-class _DeadlineReader(io.RawIOBase):
-    """A socket's bytes until a moment, and never after a silence that is too long."""
-
-    def __init__(self, raw: io.RawIOBase, sock: socket.socket, now: Now, until: float, silence: float) -> None:
-        self._raw, self._sock, self._now, self._until, self._silence = raw, sock, now, until, silence
-
-    def readable(self) -> bool:
-        return True
-
-    def readinto(self, buffer: Any, /) -> int:
-        left = self._until - self._now()
-        if left <= 0:
-            raise TimeoutError("no whole answer in time")
-        if left < self._silence:
-            self._sock.settimeout(left)
-        try:
-            return self._sock.recv_into(buffer)
-        except TimeoutError:
-            pass
-        raise TimeoutError("silent for too long" if self._silence < left else "no whole answer in time")
-
-    def close(self) -> None:
-        super().close()
-        self._raw.close()
-
-
-class _Timed(urllib3.connection.HTTPConnection):
-    """The part that connections of all kinds share."""
-
-    def __init__(self, *args: Any, now: Now, whole: float, **more: Any) -> None:
-        super().__init__(*args, **more)
-        self._now, self._whole = now, whole
-        self.response_class = self._response  # type: ignore[assignment]
-
-    def connect(self) -> None:
-        try:
-            super().connect()
-        except (exceptions.HTTPError, OSError, ValueError) as problem:
-            raise _Unsent(problem) from problem
-
-    def _response(self, sock: socket.socket, *args: Any, **more: Any) -> http.client.HTTPResponse:
-        """By now the connection's time limit is the longest silence, or what is left of the request's own deadline."""
-        response = http.client.HTTPResponse(sock, *args, **more)
-        silence = float(self.timeout or 0)
-        until = self._now() + max(self._whole, silence)
-        response.fp = io.BufferedReader(_DeadlineReader(response.fp.detach(), sock, self._now, until, silence))
-        return response
-
-
-class _Tcp(_Timed):
-    pass
-
-
-class _Tls(_Timed, urllib3.connection.HTTPSConnection):
-    pass
-
-
-class _UnixSocket(urllib3.connection.HTTPConnection):
+class _Unix(urllib3.connection.HTTPConnection):
     """Dials a path; the host is only what the Host header says."""
 
     def __init__(self, *args: Any, path: str, **more: Any) -> None:
@@ -248,7 +212,3 @@ class _UnixSocket(urllib3.connection.HTTPConnection):
             dialled.close()
             raise exceptions.NewConnectionError(self, f"unix socket {self._path}: {problem}") from None
         self.sock = dialled
-
-
-class _Unix(_Timed, _UnixSocket):
-    pass

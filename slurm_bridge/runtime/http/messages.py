@@ -1,4 +1,4 @@
-"""What is asked and answered, and the pool that a client asks: urllib3's, or a stand-in that needs no socket."""
+"""What is asked and answered, and the pool that a client asks: of kept connections, or a stand-in without sockets."""
 
 import dataclasses
 from collections.abc import Mapping
@@ -86,11 +86,8 @@ class HttpResponse(Protocol):
     @property
     def headers(self) -> Mapping[str, str]: ...
 
-    def read(self, amt: int, /) -> bytes:
-        """The next bytes, at most so many; none at the end. Raises Unanswered or BadAnswer."""
-
-    def read1(self, amt: int, /) -> bytes:
-        """Whatever is there, at most so many bytes."""
+    def read(self) -> bytes:
+        """The next piece as it comes; none at the end. Raises Unanswered or BadAnswer."""
 
     def close(self) -> None: ...
 

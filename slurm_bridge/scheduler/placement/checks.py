@@ -74,7 +74,11 @@ def _check(ctx: SchedulerContext, spots: Sequence[Spot], *, whole: bool) -> Misf
     new = [spot.pod for spot in spots if not ctx.keeper.holds(spot.pod.uid, node.name)]
     need = vacancy.NodeNeed.of(new, whole=whole)
     why = need.lacks(node)
-    left, forgotten = remains.ended_on(ctx, node.name), remains.forgotten_on(ctx, node.name)
+    forgotten = remains.forgotten_on(ctx, node.name)
+    if not forgotten and not whole and why is None:
+        # It has room beside all that is there: what of that may soon go does not matter.
+        return None
+    left = remains.ended_on(ctx, node.name)
     if forgotten or (left and (whole or why is not None)):
         blocking = bool(forgotten) and (whole or why is not None or remains.refused_on(ctx, node.name))
         return OccupiedNode(

@@ -235,7 +235,8 @@ def test_stream_left_in_the_middle(script: Script, line: transport.Transport) ->
     assert next(iter(stream)) == b"a"
     stream.close()
     hold.set()
-    assert stream._response._response.closed
+    assert stream._response._left is None
+    assert stream._response._sock.fileno() < 0
 
 
 def _pieces(first: bytes, hold: threading.Event, sent: threading.Event | None = None) -> Iterator[bytes]:
