@@ -6,8 +6,8 @@ import dataclasses
 import functools
 import threading
 import time
-from collections.abc import Callable, Iterable, Sequence
-from typing import Final
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Final, Protocol
 
 from slurm_bridge import errors
 from slurm_bridge.cli import live_rows, top_text
@@ -37,12 +37,29 @@ _COLOURS: Final = {
     "other": curses.COLOR_MAGENTA,
     "native": curses.COLOR_YELLOW,
 }
-_ATTRIBUTES: Final = {
+#: Styles that need no colour.
+ATTRIBUTES: Final = {
     "dim": curses.A_DIM,
     "bold": curses.A_BOLD,
     "head": curses.A_BOLD | curses.A_UNDERLINE,
     "chosen": curses.A_REVERSE,
 }
+
+
+class Window(Protocol):
+    """The part of a window of curses that is used."""
+
+    def getmaxyx(self) -> tuple[int, int]: ...
+
+    def erase(self) -> None: ...
+
+    def addstr(self, y: int, x: int, text: str, style: int, /) -> None: ...
+
+    def refresh(self) -> None: ...
+
+    def timeout(self, milliseconds: int, /) -> None: ...
+
+    def get_wch(self) -> str | int: ...
 
 
 class LiveFeed:
@@ -110,7 +127,9 @@ class Position:
 class TopScreen:
     """One screen on one terminal; `keyed` and `draw` are its whole life."""
 
-    def __init__(self, window: "curses.window", client: LiveClient, feed: LiveFeed, choice: RowChoice) -> None:
+    def __init__(
+        self, window: Window, client: LiveClient, feed: LiveFeed, choice: RowChoice, styles: Mapping[str, int]
+    ) -> None:
         self._window, self._client, self._feed, self.choice = window, client, feed, choice
         self.view = VIEWS[0]
         self._positions = {view: Position() for view in VIEWS}
@@ -119,7 +138,7 @@ class TopScreen:
         self._scrolled = 0
         self._typed: str | None = None
         self._note = ""
-        self._styles = _styles()
+        self._styles = styles
 
     def run(self) -> None:
         """Until the user quits, or nothing more can come."""
@@ -311,7 +330,7 @@ class TopScreen:
 
 
 def _styles() -> dict[str, int]:
-    found = dict(_ATTRIBUTES)
+    found = dict(ATTRIBUTES)
     if curses.has_colors():
         curses.use_default_colors()
         for number, (style, colour) in enumerate(_COLOURS.items(), start=1):
@@ -333,7 +352,7 @@ def show(client: LiveClient, choice: RowChoice) -> None:
         with contextlib.suppress(curses.error):
             curses.curs_set(0)
         curses.set_escdelay(25)
-        TopScreen(window, client, feed, choice).run()
+        TopScreen(window, client, feed, choice, _styles()).run()
 
     try:
         curses.wrapper(run)

@@ -46,7 +46,7 @@ def routes(settings: Settings, inputs: ViewInputs) -> Routes:
         if inputs.callers is None:
             raise errors.BadConfiguration("web.live_view: the API server cannot be reached on behalf of callers")
         callers = MeteredCallers(inputs.callers, inputs.clock, inputs.metrics.request_to_kubernetes)
-    pictures = _Pictures(frozenset(settings.gres), inputs.chain)
+    pictures = _Pictures(inputs)
     feed = Feed(
         lambda: LiveModel(inputs.core().context, pictures, most=given.most_workloads),
         inputs.clock,
@@ -88,15 +88,17 @@ def _leads(inputs: ViewInputs) -> str:
 class _Pictures:
     """Implements live_model.Pictures."""
 
-    def __init__(self, devices: Collection[str], chain: Callable[[], Chain | None]) -> None:
-        self._devices, self._chain = devices, chain
+    def __init__(self, inputs: ViewInputs) -> None:
+        self._inputs = inputs
 
     def queues(self) -> Mapping[str, Any] | None:
-        chain = self._chain()
+        chain = self._inputs.chain()
         return queue_view.pictured(chain) if chain is not None else None
 
     def devices(self) -> Collection[str]:
-        return self._devices
+        """The resources that are GPUs in Slurm, by the configuration as it is now."""
+        named = self._inputs.core().context.config.rules.gres_names
+        return frozenset(name for name, gres in named.items() if gres.partition(":")[0] == node_rows.GPU)
 
 
 class _Details:

@@ -70,7 +70,7 @@ terminates TLS."""
     """How much is sent on one connection of a viewer; then the viewer connects again."""
     requests_per_second: Annotated[float, Field(gt=0, le=1000)] = 20.0
     """How many requests per second all viewers together may make. For each of them the API server reviews the token."""
-    explanations_per_minute: Annotated[float, Field(gt=0, le=600)] = 30.0
+    explanations_per_minute: Annotated[float, Field(gt=0, le=600)] = 12.0
     """How many explanations per minute all viewers together may ask for. For each of them nodes and pods are listed."""
 
 

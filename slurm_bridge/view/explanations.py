@@ -32,7 +32,7 @@ def shown(found: Explanation, *, whole: bool) -> Mapping[str, Any]:
         "notes": [texts.bounded(note) for note in found.notes],
         "values": [
             {"field": one.field, "value": texts.bounded(one.value), "source": texts.bounded(one.source)}
-            for one in found.values
+            for one in (found.values if whole else ())
         ],
         "hooks": [
             {

@@ -13,6 +13,9 @@ from slurm_bridge.model.slurmnode import SlurmNode
 from slurm_bridge.view import workload_rows
 from slurm_bridge.view.rows import LiveNode
 
+#: The generic resource of Slurm that is shown; a site may have others.
+GPU = "gpu"
+
 #: So many pods of one node are listed.
 MOST_PODS = 256
 
@@ -89,7 +92,7 @@ def _amounts(amounts: Amounts, devices: Collection[str]) -> tuple[int, int, int]
 
 
 def _count(gres: Iterable[Gres]) -> int:
-    return sum(one.count for one in gres)
+    return sum(one.count for one in gres if one.name == GPU)
 
 
 def holders(

@@ -7,7 +7,7 @@
     GET /ui/node         the pods on one node (name)
     GET /ui/explain      how a pod would be scheduled now, and why (namespace, pod)
 
-    1 this process leads, or 503                    3 on loopback only: the request names this machine, or 403
+    1 this process leads, or 503                    3 on loopback only: the request is to this machine, or 403
     2 not too many requests, or 429                   else: a bearer token, that the API server accepts, or 401
                                                     4 the rights of its owner, for each namespace and for the totals
 
@@ -170,7 +170,8 @@ class LivePages:
     def _rights(self, request: Request) -> Rights | Reply:
         """On loopback the request has to name this machine: a page of elsewhere may have its own name lead here."""
         if self._backend.callers is None:
-            if _local(request.headers.get("host", "")):
+            elsewhere = request.headers.get("sec-fetch-site") == "cross-site"
+            if _local(request.headers.get("host", "")) and not elsewhere:
                 return LocalRights()
             words = "this address is served on this machine only: use http://127.0.0.1 or http://localhost"
             return refusals.refused(_S.FORBIDDEN, "Forbidden", words)
@@ -199,7 +200,8 @@ class LivePages:
             events = self._events(request, given, viewer, stack.pop_all())
             # Begun, so that its end gives the place back, whatever becomes of the answer.
             next(events)
-            return Reply(content_type="text/event-stream", stream=events)
+            # A proxy that gathers an answer before it passes it on would show nothing.
+            return Reply(content_type="text/event-stream", headers={"X-Accel-Buffering": "no"}, stream=events)
 
     def _events(
         self, request: Request, given: Rights, viewer: Viewer, stack: contextlib.ExitStack

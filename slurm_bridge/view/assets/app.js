@@ -667,7 +667,7 @@ function explanation(found) {
     h("ul", { class: "list" },
       h("li", {}, h("span", { class: "grow" }, "eligible nodes"), h("b", {}, String(found.eligible))),
       excluded.map(([reason, number]) => h("li", {}, h("span", { class: "grow muted" }, reason), h("b", {}, String(number)))),
-      hooks.map((line) => h("li", {}, h("span", { class: "grow muted" }, `hook ${line.hook}, ${line.phase}${line.reason ? `: ${line.reason}` : ""}`), h("b", {}, line.nodes_out ?? "")))),
+      hooks.map((line) => h("li", {}, h("span", { class: "grow muted" }, `hook ${line.hook}, ${line.phase}${line.reason ? `: ${line.reason}` : ""}`), h("b", {}, line.nodes_in ? String(line.nodes_out) : "")))),
     found.text ? h("details", {}, h("summary", {}, "all of it"), h("pre", { tabindex: "0", "aria-label": "The whole explanation" }, found.text)) : null,
   ].filter(Boolean);
 }

@@ -13,7 +13,7 @@ from slurm_bridge.cli.admin_client import TokenSource
 from slurm_bridge.cli.live_client import LiveClient
 from slurm_bridge.cli.live_rows import LiveRows
 from slurm_bridge.demo import pocket
-from slurm_bridge.model import kinds
+from slurm_bridge.model import kinds, names
 from slurm_bridge.sim.kube.access import AccessRule, User
 from tests import wait
 from tests.component.daemon.running import Running, configuration, running
@@ -180,6 +180,13 @@ def test_each_viewer_sees_what_its_token_allows(tmp_path: pathlib.Path) -> None:
                     client(daemon, credentials=source("made-up")).snapshot()
                 with pytest.raises(errors.NotFound):
                     client(daemon, credentials=source(tokens["eve"])).explain("default", "a")
+                container = {"name": "main", "image": "none", "resources": {"requests": {"cpu": "1"}}}
+                spec = {"schedulerName": names.SCHEDULER_NAME, "containers": [container]}
+                world.kube.create(kinds.PODS, {"metadata": {"name": "b", "namespace": "team"}, "spec": spec})
+                wait.until(lambda: first(client(daemon, credentials=source(tokens["eve"]))).workloads, "its pod", 20)
+                told = client(daemon, credentials=source(tokens["eve"])).explain("team", "b")
+                assert (told["verdict"], told["text"], told["values"]) == ("submit", "", [])
+                assert not [name for name in daemon.daemon.core.context.keeper.snapshot().names if name in str(told)]
             finally:
                 assert daemon.stop() == 0
 

@@ -6,6 +6,7 @@ import pytest
 
 from slurm_bridge import errors
 from slurm_bridge.view import feed, rights
+from slurm_bridge.web.routes import Request
 from tests.unit.view.viewing import Callers, Delta, Office, read
 
 DATA = ("/ui/stream", "/ui/snapshot", "/ui/workload", "/ui/node", "/ui/explain")
@@ -60,6 +61,15 @@ def test_on_loopback_the_request_has_to_name_this_machine() -> None:
         assert office.ask("/ui/snapshot", host=host).status == 200
     for host in ("evil.example", "evil.example:8080", "127.0.0.1.evil.example", "", "10.0.0.1:8080"):
         assert office.ask("/ui/snapshot", host=host).status == 403
+
+
+def test_a_page_of_elsewhere_takes_no_place_of_viewers() -> None:
+    """A browser says that the question comes from another site: it could not read the answer, and holds nothing."""
+    office = Office()
+    headers = {"host": "127.0.0.1:8080", "sec-fetch-site": "cross-site"}
+    request = Request(method="GET", path="/ui/stream", headers=headers)
+    assert office.table.answer(request).status == 403
+    assert office.feed.viewers == 0
 
 
 def test_each_viewer_gets_the_namespaces_of_its_rights() -> None:
