@@ -13,6 +13,7 @@ from slurm_bridge.telemetry import logs
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run one command. An expected error is printed as one line, and the exit status is 1."""
     parser = argparse.ArgumentParser(prog="slurm-bridge", description=slurm_bridge.__doc__)
+    parser.add_argument("--version", action="version", version=f"slurm-bridge {slurm_bridge.__version__}")
     parser.add_argument("--verbosity", type=int, default=0, metavar="N", help="4 debug, 7 trace (default: %(default)s)")
     parser.add_argument("--log-json", action="store_true", help="write log lines as JSON")
     commands = parser.add_subparsers(required=True, metavar="COMMAND")
