@@ -6,7 +6,7 @@ BIN    := $(VENV)/bin
 READY  := $(VENV)/ready
 
 .DEFAULT_GOAL := help
-.PHONY: help run test thorough simulate storms fuzz coverage check cluster-up cluster-down cluster-status cluster-test contract e2e nodes devices failures frameworks chaos soak oracle bench bench-hooks bench-cpu docs lock clean monitoring browser docs-site tutorial
+.PHONY: help run test thorough simulate storms fuzz coverage check cluster-up cluster-down cluster-status cluster-test contract e2e nodes devices failures frameworks chaos soak oracle bench bench-hooks bench-cpu docs lock clean monitoring browser docs-site tutorial release release-test
 
 # How many seeded runs `make simulate` takes, and what `make chaos`, `make bench` and the other benches are told
 # (CHAOS=--short).
@@ -24,6 +24,8 @@ SEED  ?= 1
 # `make oracle` looks at one of its clusters again: CLUSTER=17.
 CLUSTER ?=
 CHAOS ?=
+# `make release` takes what hack/release takes: --base IMAGE, --out FOLDER, --dirty.
+RELEASE ?=
 BENCH ?=
 
 # On real servers a failed case runs once more, alone: what passes then is listed in build/flakes.json.
@@ -88,6 +90,14 @@ monitoring: $(READY) ## the board and the alerts of deploy/monitoring, in a real
 	@echo "make monitoring: every alert is made to fire by promtool, every expression has data under the load of make run"
 	@$(BIN)/pytest -q -n 2 --dist loadfile tests/monitoring
 
+release: $(READY) ## wheel, sdist, chart, alerts, board, bill of materials, notes and checksums (RELEASE=--dirty)
+	@echo "make release: the files of the version in slurm_bridge/__init__.py, below build/release"
+	@$(BIN)/python hack/release $(RELEASE)
+
+release-test: $(READY) ## the wheel in an empty environment from the index, and the file system of the image
+	@echo "make release-test: what was installed and what is in the image run the demo; minutes"
+	@$(BIN)/pytest -q tests/release
+
 fuzz: $(READY) ## hostile manifests, answers, objects, daemons and looks, CASES= of each, of SEED=
 	@echo "make fuzz: $(CASES) cases of seed $(SEED) for each target; a finding says how its case is made again"
 	@PYTHONHASHSEED=$(HASHSEED) $(BIN)/pytest -q -n 2 tests/fuzz --cases $(CASES) --fuzz-seed $(SEED)
@@ -110,6 +120,7 @@ check: $(READY) ## format, lint, types, words, layers, and whether the generated
 	@MYPYPATH=hack/cluster $(BIN)/mypy --strict --explicit-package-bases -p localcluster
 	@MYPYPATH=hack:hack/cluster $(BIN)/mypy --strict hack/docs.py hack/suite.py hack/failed_cases.py hack/words.py \
 	    hack/figures.py hack/hops.py hack/soak/watch_soak.py
+	@MYPYPATH=hack/release $(BIN)/mypy --strict hack/release/__main__.py deploy/rootfs.py
 	@MYPYPATH=hack/bench:hack/cluster $(BIN)/mypy --strict --explicit-package-bases -p clusterbench -p cpubench -p hooksbench
 	@MYPYPATH=hack/oracle:hack/cluster $(BIN)/mypy --strict --explicit-package-bases -p scheduleroracle
 	@$(BIN)/python hack/words.py

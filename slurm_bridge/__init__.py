@@ -1,3 +1,3 @@
 """slurm-bridge: lets Slurm schedule Kubernetes workloads."""
 
-__version__ = "0.1.0"
+__version__ = "0.2.0"

@@ -70,6 +70,7 @@ def _begun(
     name: str, description: str
 ) -> tuple[argparse.ArgumentParser, "argparse._SubParsersAction[argparse.ArgumentParser]"]:
     made = argparse.ArgumentParser(prog=name, description=description)
+    made.add_argument("--version", action="version", version=f"slurm-bridge {slurm_bridge.__version__}")
     made.add_argument("--verbosity", type=int, default=0, metavar="N", help="4 debug, 7 trace (default: %(default)s)")
     made.add_argument("--log-json", action="store_true", help="write log lines as JSON")
     commands = made.add_subparsers(required=True, metavar="COMMAND")

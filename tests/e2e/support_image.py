@@ -12,6 +12,7 @@ REPOSITORY = "slurm-bridge/daemon"
 BASE_REPOSITORY = "slurm-bridge/python"
 BASE_FOLDER = pathlib.Path(__file__).parent / "python-base"
 DOCKERFILE = PROJECT / "deploy" / "Dockerfile"
+ROOTFS = PROJECT / "deploy" / "rootfs.py"
 LOCKS = tuple(PROJECT / "requirements" / name for name in ("run.lock", "dev.lock"))
 WHEELS = PROJECT / "build" / "wheels"
 SECONDS = 600.0
@@ -20,7 +21,7 @@ SECONDS = 600.0
 def built(config: Config) -> str:
     """The name of the image of exactly these sources; seconds when it is known, a minute when it is not."""
     base = _base(config)
-    tag = f"{REPOSITORY}:{_digest([DOCKERFILE, *LOCKS, PROJECT / 'pyproject.toml', *_sources()], base)}"
+    tag = f"{REPOSITORY}:{_digest([DOCKERFILE, ROOTFS, *LOCKS, PROJECT / 'pyproject.toml', *_sources()], base)}"
     if not engine.succeeds(config, "image", "inspect", tag):
         _fetch_wheels(config, base)
         arguments = (f"--build-arg=BASE={base}", "--build-arg=PIP_OPTIONS=--no-index --find-links=wheels")

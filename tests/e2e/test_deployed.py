@@ -142,7 +142,7 @@ def test_the_seeds_example_runs_as_it_is(deployed: Deployed) -> None:
 def test_a_replica_is_confined_as_the_manifest_says(deployed: Deployed) -> None:
     """Not root, no capabilities, nothing writable but memory; and it works like that."""
     one = deployed.replicas[0]
-    status = dict(line.split(":", 1) for line in one.execute("cat", "/proc/1/status").splitlines())
+    status = dict(line.split(":", 1) for line in one.read("/proc/1/status").splitlines())
     assert status["Uid"].split() == ["65532"] * 4
     assert {status[name].strip() for name in ("CapInh", "CapPrm", "CapEff", "CapBnd")} == {"0" * 16}
     assert status["NoNewPrivs"].strip() == "1"
@@ -153,7 +153,7 @@ def test_a_replica_is_confined_as_the_manifest_says(deployed: Deployed) -> None:
 def test_no_token_is_in_a_log_or_in_the_image(deployed: Deployed, cluster: Mapping[str, str]) -> None:
     """Neither Slurm's nor the service account's."""
     slurm = pathlib.Path(cluster["SLURM_TOKEN_FILE"]).read_text().strip()
-    own = deployed.replicas[0].execute("cat", "/var/run/secrets/kubernetes.io/serviceaccount/token")
+    own = deployed.replicas[0].read("/var/run/secrets/kubernetes.io/serviceaccount/token")
     for one in deployed.replicas:
         told = one.logs() + one.inspect("{{json .Config}}")
         assert slurm not in told

@@ -305,6 +305,15 @@ def test_a_network_policy_lets_in_probes_and_scrapes_alone(pod: Json, container:
     assert [one["port"] for rule in wider["spec"]["ingress"] for one in rule["ports"]] == ["http"]
 
 
+def test_the_image_has_nothing_but_the_daemon() -> None:
+    """Its last stage has no base: neither a shell nor an installer is there to be used."""
+    text = (DEPLOY / "Dockerfile").read_text()
+    last = text.rpartition("\nFROM ")[2].splitlines()
+    assert last[:2] == ["scratch", "COPY --from=build /rootfs /"]
+    assert not any(line.startswith("RUN") for line in last)
+    assert "!deploy/rootfs.py" in (ROOT / ".dockerignore").read_text().splitlines()
+
+
 def test_the_image_names_no_registry() -> None:
     """Every site has its own."""
     text = (DEPLOY / "Dockerfile").read_text()
