@@ -55,7 +55,7 @@ html_sidebars = {
         "sidebar/versions.html",
         "sidebar/search.html",
         "sidebar/scroll-start.html",
-        "sidebar/site_navigation.html",
+        "sidebar/navigation.html",
         "sidebar/scroll-end.html",
     ]
 }

@@ -49,7 +49,8 @@ def _why(options: argparse.Namespace, user: UserCluster, every: Sequence[ShownPo
 def _jobs(options: argparse.Namespace, user: UserCluster, every: Sequence[ShownPod]) -> int:
     rows = shown_pods.jobs(every, ended=options.ended)
     if len(rows) == 1:
-        print(f"no pod of the bridge is in {_place(user)}")
+        over = f"; {len(every)} have ended: --ended shows them" if every else ""
+        print(f"no pod of the bridge runs or waits in {_place(user)}{over}")
         return 0
     first = 0 if user.namespace is None else 1
     widths = [max(len(row[column]) for row in rows) for column in range(len(rows[0]))]

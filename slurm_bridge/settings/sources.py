@@ -118,8 +118,8 @@ def _inside(text: str) -> str:
         return text
     data = next(value for key, value in node.value if key.value == "data")
     scalar = next(value for key, value in data.value if key.value == KEY)
-    above: int = scalar.start_mark.line + (scalar.style in ("|", ">"))
-    return "\n" * above + inside
+    before: int = scalar.start_mark.line + (scalar.style in ("|", ">"))
+    return "\n" * before + inside
 
 
 def fingerprint(path: pathlib.Path) -> str:
