@@ -42,6 +42,9 @@ class Durations(registry.Collector):
 
     def labels(self, *labels: str) -> Counts:
         """Those with these values of the labels."""
+        known = self._known.get(labels)
+        if known is not None:
+            return known
         with self._lock:
             return self._known.setdefault(labels, Counts(self._bounds))
 

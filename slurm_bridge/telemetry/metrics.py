@@ -166,10 +166,10 @@ class Metrics(Instruments):
         self.slurm_read_age.set(-1)
 
     def _requests(self) -> None:
-        self.slurm_requests = self._histogram(
+        self.slurm_requests = self._durations(
             "slurm_request_duration_seconds", "Calls to Slurm.", _CALLS, "operation", "outcome"
         )
-        self.kubernetes_requests = self._histogram(
+        self.kubernetes_requests = self._durations(
             "kubernetes_request_duration_seconds", "Calls to the API server.", _CALLS, "operation", "outcome"
         )
         self.unreadable = self._counter(

@@ -108,8 +108,9 @@ class Exchange:
         self._leave(whole=False)
 
     def shutdown(self) -> None:
-        """Wake the thread that reads."""
-        self._sock.shutdown(socket.SHUT_RD)
+        """Wake the thread that reads; after the end the connection may be another's."""
+        if self._left is not None:
+            self._sock.shutdown(socket.SHUT_RD)
 
     def _leave(self, *, whole: bool) -> None:
         left, self._left = self._left, None

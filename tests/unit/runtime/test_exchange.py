@@ -169,6 +169,18 @@ def test_a_connection_that_was_closed_while_idle_is_not_used(parrots: contextlib
     assert parrot.connections == 2
 
 
+def test_an_answer_that_is_over_does_not_harm_the_next_one(parrots: contextlib.ExitStack) -> None:
+    """Ended late, it leaves the connection alone: that is not its own any more."""
+    client, parrot = asking(parrots, OK, OK)
+    first = client._pool.send(GET, "/thing", {}, 5.0)
+    while first.read():
+        pass
+    first.shutdown()
+    first.close()
+    assert client.ask(GET).body == b"ok"
+    assert parrot.connections == 1
+
+
 @pytest.mark.parametrize(
     "request_",
     [
