@@ -148,8 +148,13 @@ class Device(Record, frozen=True, kw_only=True):
 
     @property
     def counts(self) -> bool:
-        """It is no partition, and no taint keeps pods from it."""
-        return not self.consumes_counters and not any(taint.effect in _KEEPS_PODS_AWAY for taint in self.taints)
+        """No taint keeps pods from it."""
+        return not any(taint.effect in _KEEPS_PODS_AWAY for taint in self.taints)
+
+    @property
+    def counter_sets(self) -> frozenset[str]:
+        """Of a partition: what it has a part of."""
+        return frozenset(one.counter_set for one in self.consumes_counters)
 
 
 class ResourcePool(Record, frozen=True, kw_only=True):
@@ -344,6 +349,11 @@ def published(specs: Sequence[ResourceSliceSpec]) -> tuple[Device, ...] | None:
 
 
 def usable(devices: Sequence[Device]) -> tuple[Device, ...]:
+    """Those that count and are no partitions."""
+    return tuple(one for one in with_partitions(devices) if not one.consumes_counters)
+
+
+def with_partitions(devices: Sequence[Device]) -> tuple[Device, ...]:
     """Those that count. A name that is there twice is a mistake of the driver: nothing may speak against either."""
     left_out = {device.name for device in devices if not device.counts}
     return tuple({device.name: device for device in devices if device.name not in left_out}.values())

@@ -69,6 +69,7 @@ class DeviceRow:
     `type` is the attribute whose value is the type of the GRES; a request is for one of the types. `index` is the
     attribute whose value is the index that Slurm gives, or the CPU where they are CPUs. `chosen`: Slurm gives none, and
     any device will do that no other claim holds. `capacity`: the devices are groups of CPUs, which this one counts.
+    `partitions`: they are parts of what Slurm gives, and share counters.
     """
 
     device_class: str
@@ -78,11 +79,12 @@ class DeviceRow:
     index: str = ""
     chosen: bool = False
     capacity: str = ""
+    partitions: bool = False
 
     @property
     def plain(self) -> bool:
         """Its devices are just one GRES."""
-        return not self.cpus and not self.type
+        return not self.cpus and not self.type and not self.partitions
 
     @property
     def open(self) -> bool:
@@ -231,7 +233,8 @@ def _of_classes(pod: Pod, claim_of: Lookup, rows: Rows, class_of: ClassOf) -> Po
     asked = tuple(one for request in made.requests for one in _alternatives(request, rows))
     other = next((one.row.device_class for one in asked if not one.row.plain), "")
     if other:
-        text = f"an extended resource asks for DeviceClass {other}, whose devices are CPUs or of several types in Slurm"
+        text = f"an extended resource asks for DeviceClass {other}"
+        text = f"{text}, whose devices are CPUs, parts of devices, or of several types in Slurm"
         return Unrequestable(message=f"{where}: {text}; ask for them by a ResourceClaim")
     absurd = next(_too_many(asked), "")
     if absurd:
@@ -388,6 +391,8 @@ def _beyond(one: ExactRequest, row: DeviceRow) -> Iterator[str]:
     if one.allocation_mode not in (EXACT_COUNT, ALL_DEVICES):
         mode = _word(one.allocation_mode)
         yield f"has allocationMode {mode}, which is not supported; write ExactCount and count, or All"
+    if one.allocation_mode == ALL_DEVICES and row.partitions:
+        yield "is for all devices, and these are parts that overlap; write ExactCount and count"
     if one.allocation_mode == EXACT_COUNT and not 1 <= one.count <= gres.MOST_COUNT:
         yield f"has count {texts.shown(str(one.count))}, allowed are 1 to {gres.MOST_COUNT}"
     if one.tolerations:

@@ -2,16 +2,17 @@
 
 import pathlib
 import re
+from collections.abc import Collection, Mapping
 
 import pytest
 
 from slurm_bridge import errors
 from tests.component.scheduler.device_scene import Scene
-from tests.simulation.broken_promise import Broken
+from tests.simulation.branches import Branches
 from tests.simulation.weather import Fate, Killed, Odds, Weather
 
 #: Parts of one loop, so that several processes can share it.
-PARTS = 4
+PARTS = 12
 
 #: How many random runs there are, and seconds of bad weather in each.
 STORMS, BAD_WEATHER = 12, 60.0
@@ -27,14 +28,8 @@ KILLED, REPLACED = "killed", "replaced"
 FATES: tuple[str | Fate, ...] = (KILLED, REPLACED, *Fate)
 
 
-def played(token: pathlib.Path, kill: int | None = None, fate: str | Fate = KILLED) -> Scene:
-    """All pods have had their devices; this becomes of that call."""
-    scene = Scene(token)
-    weather = scene.bridge.world.weather
-    if kill is not None and isinstance(fate, Fate):
-        weather.instead(kill, fate)
-    elif kill is not None:
-        weather.after(kill, weather.kill if fate is KILLED else scene.takeover)
+def play(scene: Scene) -> None:
+    """All pods have had their devices, whatever becomes of the daemon."""
     for _ in range(2):
         try:
             scene.bridge.until(lambda: scene.done() or not scene.bridge.leads, 300)
@@ -43,7 +38,34 @@ def played(token: pathlib.Path, kill: int | None = None, fate: str | Fate = KILL
         if not scene.bridge.leads:
             scene.again()
     scene.told()
-    return scene
+
+
+def branched(scene: Scene, calls: Collection[int], fates: Mapping[str | Fate, Collection[int]]) -> Branches:
+    """The same, and once more for each of these fates of each call that can have it."""
+    weather, branches = scene.bridge.world.weather, Branches()
+    before = weather.watcher
+
+    def watch(who: str) -> None:
+        before(who)
+        if who or weather.calls not in calls:
+            return
+        call = weather.calls
+        for fate, possible in fates.items():
+            if call in possible:
+                branches.branch(f"{fate} at call {call}", lambda fate=fate: meet(scene, call, fate))
+
+    weather.watcher = watch
+    branches.play(lambda: play(scene))
+    return branches
+
+
+def meet(scene: Scene, call: int, fate: str | Fate) -> None:
+    """This becomes of that call."""
+    weather = scene.bridge.world.weather
+    if isinstance(fate, Fate):
+        weather.instead(call, fate)
+    else:
+        weather.after(call, weather.kill if fate is KILLED else scene.takeover)
 
 
 def of_kubernetes(weather: Weather) -> set[int]:
@@ -52,24 +74,22 @@ def of_kubernetes(weather: Weather) -> set[int]:
 
 
 @pytest.mark.parametrize("part", range(PARTS))
-@pytest.mark.parametrize("fate", FATES)
-def test_whatever_becomes_of_a_call(
-    fate: str | Fate, part: int, tmp_path: pathlib.Path, request: pytest.FixtureRequest
-) -> None:
+def test_whatever_becomes_of_a_call(part: int, tmp_path: pathlib.Path, request: pytest.FixtureRequest) -> None:
     """Whichever call it is, it comes to the same end: every pod has had its devices, and none is left with a claim."""
-    calm = played(tmp_path)
+    calm = Scene(tmp_path)
+    play(calm)
     weather = calm.bridge.world.weather
     every = request.config.getoption("--every-call")
-    made = range(1, weather.calls + 1) if every and fate is not Fate.CONFLICT else weather.orders
-    if fate in REFUSED:
-        made = sorted(of_kubernetes(weather).intersection(made))
-    calls = [call for call in made if calm.began < call <= calm.ended]
-    step = 1 if every or fate == KILLED else SHORT_STEP
-    for call in calls[part :: step * PARTS]:
-        try:
-            played(tmp_path, call, fate)
-        except (AssertionError, Broken) as broken:
-            pytest.fail(f"{fate} at call {call}: {broken}", pytrace=False)
+    of_fate: dict[str | Fate, set[int]] = {}
+    for fate in FATES:
+        made = range(1, weather.calls + 1) if every and fate is not Fate.CONFLICT else weather.orders
+        if fate in REFUSED:
+            made = sorted(of_kubernetes(weather).intersection(made))
+        calls = [call for call in made if calm.began < call <= calm.ended]
+        of_fate[fate] = set(calls[part :: PARTS if every or fate is KILLED else SHORT_STEP * PARTS])
+    branches = branched(Scene(tmp_path), set[int]().union(*of_fate.values()), of_fate)
+    assert not branches.failures, "\n".join(branches.failures)
+    assert branches.count == sum(map(len, of_fate.values()))
 
 
 @pytest.mark.parametrize("storm", range(1, STORMS + 1))

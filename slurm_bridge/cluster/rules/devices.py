@@ -1,8 +1,8 @@
 """Devices of nodes: which of them a request may get, and one for each of several requests. Pure.
 
-A device counts if its driver has published its whole pool, it is no partition of another one, no taint keeps pods from
-it, it is not shared between claims, and it needs no preparation by a third party (binding conditions). Of groups of
-CPUs, which several claims share, each CPU counts by itself.
+A device counts if its driver has published its whole pool, no taint keeps pods from it, it is not shared between
+claims, and it needs no preparation by a third party (binding conditions). Of groups of CPUs, which claims share, each
+CPU counts by itself. Partitions, which share counters, count where the table says that Slurm gives the whole.
 """
 
 import dataclasses
@@ -133,7 +133,8 @@ class DeviceSight:
     def _incomplete(self, asked: AskedDevices, node: str) -> bool:
         """Whether there are more that meet it, or may be, and cannot be given away."""
         others = [one for one in self.kept_back(node) if one.id.driver == asked.row.driver]
-        return any(not one.id.device for one in others) or bool(self.fitting(asked, others))
+        parts = any(one.device.consumes_counters and one.id.driver == asked.row.driver for one in self.on(node))
+        return parts or any(not one.id.device for one in others) or bool(self.fitting(asked, others))
 
     def judged(self, asked: Sequence[AskedDevices], node: str) -> tuple[str, int]:
         """Why a node cannot serve all of these requests, whatever is in use, and "" where it can; for how many pods.
@@ -176,13 +177,13 @@ class DeviceSight:
 def _unit(one: NodeDevice, row: DeviceRow) -> object:
     """What Slurm gives with the device: different classes may have devices for the same one."""
     index = one.index(row) if row.index else None
-    return one.id if index is None else index
+    return whole(one, row) if index is None else index
 
 
 def _times(driver: str, fitting: Sequence[tuple[AskedDevices, Sequence[NodeDevice]]]) -> int:
     """For how many pods the devices of a driver are enough, at most."""
-    mine = [(one.count, found) for one, found in fitting if one.row.driver == driver]
-    return len({each.id for _, found in mine for each in found}) // sum(count for count, _ in mine)
+    mine = [(one, found) for one, found in fitting if one.row.driver == driver]
+    return len({whole(each, one.row) for one, found in mine for each in found}) // sum(one.count for one, _ in mine)
 
 
 def _of_sort(one: NodeDevice, asked: AskedDevices) -> bool:
@@ -194,6 +195,8 @@ def _of_sort(one: NodeDevice, asked: AskedDevices) -> bool:
             and one.cpu.capacity == row.capacity
             and cpu_groups.takes(one.device, row.capacity, asked.count)
         )
+    if bool(one.device.consumes_counters) != row.partitions:
+        return False
     return not row.type or row.open or one.type(row).lower() == row.gres.type.lower()
 
 
@@ -216,7 +219,7 @@ def by_node(slices: Iterable[ResourceSlice]) -> Mapping[str, NodeInventory]:
     others: dict[str, list[NodeDevice]] = {}
     for (node, driver, pool), specs in devices.pools(slices).items():
         published = devices.published(specs)
-        counting = {one.name: one for one in devices.usable(published or ())}
+        counting = {one.name: one for one in devices.with_partitions(published or ())}
         for one in published if published is not None else (Device(),):
             id_ = DeviceId(driver, pool, one.name)
             counts = counting.get(one.name) is one and not one.binding_conditions
@@ -249,9 +252,7 @@ def distributed(wanted: Sequence[tuple[AskedDevices, Sequence[NodeDevice]]]) -> 
     packed = cpu_groups.packed([_wish(asked, found) for asked, found in parts])
     if packed is None:
         return None
-    # A device more than there are is enough to know that there are too few.
-    others = [(min(asked.count, len(found) + 1), found) for asked, found in wanted if not asked.row.capacity]
-    single = assigned([ids for count, found in others for ids in [[one.id for one in found]] * count])
+    single = _single([pair for pair in wanted if not pair[0].row.capacity])
     if single is None:
         return None
     names = {str(one.id): one.id for _, found in parts for one in found}
@@ -262,6 +263,28 @@ def distributed(wanted: Sequence[tuple[AskedDevices, Sequence[NodeDevice]]]) -> 
         else tuple(itertools.islice(of_others, asked.count))
         for asked, _ in wanted
     )
+
+
+def _single(wanted: Sequence[tuple[AskedDevices, Sequence[NodeDevice]]]) -> list[DeviceId] | None:
+    """One after the other; of what can be divided each request gets one part of each, and no two have parts of one."""
+    choices: list[dict[DeviceId, DeviceId]] = []
+    for asked, found in wanted:
+        parts: dict[DeviceId, DeviceId] = {}
+        for one in found:
+            parts.setdefault(whole(one, asked.row), one.id)
+        # A device more than there are is enough to know that there are too few.
+        choices += [parts] * min(asked.count, len(parts) + 1)
+    given = assigned([list(parts) for parts in choices])
+    return None if given is None else [parts[one] for one, parts in zip(given, choices, strict=True)]
+
+
+def whole(one: NodeDevice, row: DeviceRow) -> DeviceId:
+    """What a claim has to itself, which is no device's name: what Slurm gives, else all that shares counters."""
+    index = one.index(row) if row.index else None
+    if index is not None:
+        return DeviceId(one.id.driver, "", f"/{row.gres.name.lower()}/{index}")
+    sets = one.device.counter_sets
+    return one.id._replace(device=f"/{'/'.join(sorted(sets))}") if sets else one.id
 
 
 def _wish(asked: AskedDevices, found: Sequence[NodeDevice]) -> GroupWish:

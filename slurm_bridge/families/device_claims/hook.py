@@ -189,7 +189,8 @@ class DeviceClaims:
         slices, rows = views[Need.RESOURCESLICES], self._classes(views.__getitem__).rows(self._rows)
         found: dict[str, Mapping[str, int]] = {}
         for node in self._published.nodes(slices):
-            drivers = collections.Counter(one.id.driver for one in self._published.on(node, slices))
+            there = (one for one in self._published.on(node, slices) if not one.device.consumes_counters)
+            drivers = collections.Counter(one.id.driver for one in there)
             found[node] = {name: drivers[row.driver] for name, row in rows.items() if drivers[row.driver]}
         return found
 

@@ -28,6 +28,9 @@ class DeviceClassOptions(pydantic.BaseModel, frozen=True, extra="forbid", use_at
     capacity: str = pydantic.Field(default="", max_length=253)
     """Of groups of CPUs (`cpus: true`), as the driver writes it: the capacity that counts the CPUs of a group, such as
     `dra.cpu/cpu`. `index` is left out: the driver has to publish the attributes `cpuIDs` and `smtLayout`."""
+    partitions: bool = False
+    """The devices are parts of what Slurm counts, and share counters (dynamic MIG): each costs a whole one, of which no
+    other claim has a part. `index` is that of the whole one."""
     index: str = ""
     """The attribute of a device whose value is the index of the device in Slurm, such as `index` or
     `gpu.example.com/index`; of a CPU its number in Linux."""
@@ -48,6 +51,8 @@ class DeviceClassOptions(pydantic.BaseModel, frozen=True, extra="forbid", use_at
             raise ValueError(f"class {self.device_class}: say either gres or cpus: true")
         if self.type and (self.cpus or gres.parse_kind(self.gres).type):
             raise ValueError(f"class {self.device_class}: type is an attribute, of which gres is only the name")
+        if self.partitions and self.cpus:
+            raise ValueError(f"class {self.device_class}: CPUs have no partitions")
         if self.capacity and (not self.cpus or self.index):
             raise ValueError(f"class {self.device_class}: capacity is for groups of CPUs (cpus: true), without index")
         if self.cpus and (not (self.index or self.capacity) or self.without_index == "choose"):
@@ -82,6 +87,7 @@ class DeviceClaimsOptions(pydantic.BaseModel, frozen=True, extra="forbid", use_a
                 type=one.type,
                 index=cpu_groups.CPUS if one.capacity else one.index,
                 capacity=one.capacity,
+                partitions=one.partitions,
                 chosen=one.without_index == "choose",
             )
             for one in self.classes

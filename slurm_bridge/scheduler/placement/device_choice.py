@@ -25,15 +25,16 @@ def serve(there: NodeClaims, needs: Sequence[ClaimNeed], kept: Collection[Device
 
     `kept` are those of claims of the same job that have theirs.
     """
+    mine = frozenset(kept)
     choices: list[Sequence[NodeDevice]] = []
     for need in needs:
         found = _candidates(there, need.asked)
         if isinstance(found, DevicesFound):
             return found
-        choices.append([one for one in found if one.id not in kept])
+        choices.append([one for one in found if not _overlapping(there, one) & mine])
     pairs = list(zip(needs, choices, strict=True))
     free = devices.distributed(
-        [(need.asked, [one for one in found if _free(there, one.id, need)]) for need, found in pairs]
+        [(need.asked, [one for one in found if not _others(there, one, need)]) for need, found in pairs]
     )
     if free is not None:
         return _allocated(there, needs, free)
@@ -42,8 +43,12 @@ def serve(there: NodeClaims, needs: Sequence[ClaimNeed], kept: Collection[Device
         of = called(needs[0].use.claim.claim)
         among = f"among those that Slurm allocated there ({there.given.text or 'no index'})"
         return failed(there, f"node {there.node} has no devices for {of} {among}")
+    known = {one.id: one for _, found in pairs for one in found}
     taken = [
-        device for need, found in zip(needs, wanted, strict=True) for device in found if not _free(there, device, need)
+        other
+        for need, found in zip(needs, wanted, strict=True)
+        for device in found
+        for other in _others(there, known[device], need)
     ]
     # What another claim of this job may have by a lost answer, the watch does not tell if it was never written.
     own = {need.key for need in needs}
@@ -66,10 +71,24 @@ def _candidates(there: NodeClaims, asked: AskedDevices) -> tuple[NodeDevice, ...
     return found if indices is None else tuple(one for one in found if one.index(row) in indices)
 
 
-def _free(there: NodeClaims, device: DeviceId, need: ClaimNeed) -> bool:
-    """No claim has it, but that of the need: what another one may have, it may have got by a lost answer."""
-    holder = there.holders.of.get(device)
-    return holder is None or holder.key == need.key
+def _others(there: NodeClaims, one: NodeDevice, need: ClaimNeed) -> list[DeviceId]:
+    """Devices that would be there twice and that a claim has: but for that of the need, it may by a lost answer."""
+    holders = there.holders.of
+    return [
+        device for device in sorted(_overlapping(there, one)) if device in holders and holders[device].key != need.key
+    ]
+
+
+def _overlapping(there: NodeClaims, one: NodeDevice) -> frozenset[DeviceId]:
+    """The device, and all that share counters with it."""
+    if not one.device.consumes_counters:
+        return frozenset({one.id})
+    sets, pool = one.device.counter_sets, one.id[:2]
+    return frozenset(
+        other.id
+        for other in there.sight.on(there.node)
+        if other.id[:2] == pool and not sets.isdisjoint(other.device.counter_sets)
+    )
 
 
 def _allocated(there: NodeClaims, needs: Sequence[ClaimNeed], found: Sequence[tuple[DeviceId, ...]]) -> DevicesFound:

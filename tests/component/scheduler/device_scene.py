@@ -3,22 +3,31 @@
 import pathlib
 
 from slurm_bridge.model import kinds
-from tests.component.scheduler.claimed_devices import CPUS, DRIVER, Devices, bridge_of, exactly, results_of, using
+from tests.component.scheduler.claimed_devices import (
+    CPUS,
+    DRIVER,
+    Devices,
+    bridge_of,
+    cpus_of_a_group,
+    exactly,
+    results_of,
+    using,
+)
 from tests.component.scheduler.device_rules import DeviceRules
 from tests.component.scheduler.gang_scenes import member
 from tests.simulation import fleet
 from tests.simulation.world import NAMESPACE, World
 
-PODS = ("a", "b", "c", "d", "e", "g-0", "g-1", "g-2", "h-0", "h-1")
+PODS = ("a", "b", "c", "d", "e", "f", "g-0", "g-1", "g-2", "h-0", "h-1")
 GPU = "example.com/gpu"
-SHORT = {"kwok.local/outcome": "succeed", "kwok.local/seconds": "5"}
+SHORT = {"kwok.local/outcome": "succeed", "kwok.local/seconds": "2"}
 
 
 class Scene:
     """Pods with claims of templates and by name, one after the other and as a gang, on nodes with ten GPUs.
 
     Pod a and a gang have CPUs besides. Pod d has two alternatives, of which no node has the first. Pod e asks by an
-    extended resource. Two pods of a gang share a claim.
+    extended resource, and pod f has CPUs of a group, where there are no GPUs. Two pods of a gang share a claim.
     """
 
     def __init__(self, folder: pathlib.Path, seed: int = 1) -> None:
@@ -41,6 +50,11 @@ class Scene:
         self.devices.named(GPU)
         asking = {"name": "c", "image": "x", "resources": {"limits": {"cpu": "1", GPU: "2"}}}
         self.bridge.pod("e", spec={"containers": [asking]}, annotations=SHORT)
+        self.devices.publish_groups()
+        self.devices.template("part", cpus_of_a_group(2))
+        self.bridge.pod(
+            "f", spec={**using("part"), "nodeSelector": {"kubernetes.io/hostname": "n3"}}, annotations=SHORT
+        )
         for number in range(3):
             member(self.bridge, f"g-{number}", size=3, spec=using("two", "cores"))
         self.devices.claim("shared", exactly(count=2))

@@ -31,6 +31,7 @@ def test_devices_are_gres_or_cpus() -> None:
         ({"cpus": True, "capacity": "cpu", "index": "cpuID"}, "without index"),
         ({"cpus": True, "capacity": "cpu", "without_index": "choose"}, "leave out without_index"),
         ({"gres": "gpu", "capacity": "cpu", "index": "index"}, "capacity is for groups of CPUs"),
+        ({"cpus": True, "index": "cpuID", "partitions": True}, "CPUs have no partitions"),
         ({"gres": "gpu"}, "say index, or without_index: choose"),
         ({"gres": "gpu:8", "index": "index"}, "is not name"),
     ],
