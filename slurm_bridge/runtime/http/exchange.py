@@ -19,6 +19,7 @@ PIECE: Final = 120 << 10
 #: Bytes of a head, of the trailers of a body, and of a line that tells the length of a chunk.
 _MOST_HEAD: Final = 64 << 10
 _MOST_LINE: Final = 4 << 10
+_BEGIN: Final = b"HTTP/1."
 #: Answers that only say that another one is to come.
 _MOST_INTERIM: Final = 10
 _INTERIM: Final = frozenset({100, *range(102, 200)})
@@ -141,6 +142,9 @@ class Exchange:
             if not piece:
                 raise Malformed("the head ended early")
             self._held += piece
+            if self._held[: len(_BEGIN)] != _BEGIN[: len(self._held)]:
+                # A server of another protocol may wait for us to go on.
+                raise Malformed("no head of HTTP/1.1")
         head, self._held = self._held[:end], self._held[end + 4 :]
         return head.decode("latin-1")
 
