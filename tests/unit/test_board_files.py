@@ -19,6 +19,10 @@ FOLDER = PROJECT / "deploy" / "monitoring"
 LEFT_OUT = {
     "slurm_bridge_informer_events_total": "follows the load of the API server",
     "slurm_bridge_informer_watches_total": "each failure has a watch that is opened again",
+    "slurm_bridge_live_view_bytes_total": "the live view is for people who look at it; it is off unless configured",
+    "slurm_bridge_live_view_requests_total": "likewise",
+    "slurm_bridge_live_view_streams_ended_total": "likewise",
+    "slurm_bridge_live_viewers": "likewise",
     "slurm_bridge_pod_resizes_total": "the gauge of resized pods is shown",
     "slurm_bridge_queue_max": "the guarantee is shown",
     "slurm_bridge_submissions_pending": "the requests are shown",
