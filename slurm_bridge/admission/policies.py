@@ -39,6 +39,7 @@ OWNERS: Final[Sequence[tuple[str, str, tuple[str, ...]]]] = (
     ("batch", "v1", ("cronjobs", "jobs")),
     ("jobset.x-k8s.io", "*", ("jobsets",)),
     ("leaderworkerset.x-k8s.io", "*", ("leaderworkersets",)),
+    ("kubeflow.org", "*", ("mpijobs",)),
     ("scheduling.k8s.io", "*", ("podgroups", "workloads")),
     ("scheduling.x-k8s.io", "*", ("podgroups",)),
 )

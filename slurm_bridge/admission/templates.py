@@ -47,6 +47,9 @@ _TABLE: Final[Mapping[_Name, _Paths]] = {
     _name(kinds.LEADERWORKERSETS): _Paths(
         pods=("spec.leaderWorkerTemplate.leaderTemplate", "spec.leaderWorkerTemplate.workerTemplate")
     ),
+    ("kubeflow.org", "MPIJob"): _Paths(
+        pods=("spec.mpiReplicaSpecs.Launcher.template", "spec.mpiReplicaSpecs.Worker.template")
+    ),
 }
 
 

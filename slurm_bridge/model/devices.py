@@ -48,6 +48,9 @@ class _ForDriver(Record, frozen=True, kw_only=True):
     driver: str = ""
 
 
+_for_driver = msgspec.json.Decoder(_ForDriver)
+
+
 class DeviceConfiguration(Record, frozen=True, kw_only=True):
     """Parameters for the driver, handed on as they are; `requests` empty: for all requests of the claim.
 
@@ -70,7 +73,7 @@ class DeviceConfiguration(Record, frozen=True, kw_only=True):
     def driver(self) -> str:
         """For which they are; "" where that is not said."""
         try:
-            return msgspec.json.decode(self.opaque, type=_ForDriver).driver if self.size else ""
+            return _for_driver.decode(self.opaque).driver if self.size else ""
         except msgspec.DecodeError:
             return ""
 
@@ -258,6 +261,9 @@ class _CpuOpaque(_ForDriver, frozen=True, kw_only=True):
     parameters: _CpuParameters = _CpuParameters()
 
 
+_cpu_opaque = msgspec.json.Decoder(_CpuOpaque)
+
+
 def cpu_id(group: DeviceId, cpu: int) -> DeviceId:
     """A CPU of a group, as if it were a device."""
     return group._replace(device=f"{group.device}/{cpu}")
@@ -268,7 +274,7 @@ def cpus_in(config: DeviceConfiguration, driver: str) -> frozenset[int] | None:
     if not config.size:
         return None
     try:
-        found = msgspec.json.decode(config.opaque, type=_CpuOpaque)
+        found = _cpu_opaque.decode(config.opaque)
     except msgspec.DecodeError:
         return None
     return cpuset.parse(found.parameters.cpu_config.cpuset) if found.driver == driver else None

@@ -214,7 +214,7 @@ def test_cpus_of_two_groups_are_given_back(claims: Claims) -> None:
     native = support_given.submit(world, "infinity", "--cpus-per-task=1", "--nodelist=real1")
     wait.until(lambda: native in support_given.by_native(world), "the native job's words", support_real.SECONDS)
     world.create(support_given.pod(claims, "pair", "two", node="real1", cpus=2))
-    world.await_pod("pair", "its reason", lambda one: "DeviceAllocationFailed" in str(one["status"]), 60.0)
+    world.await_pod("pair", "its reason", lambda one: "has no devices for ResourceClaim" in str(one["status"]), 60.0)
     support_given.forget(world)
     world.await_pod("pair", "a process", support_real.runs, 180.0)
     wait.until(lambda: " began " in support_real.log(world, "pair"), "the words", support_real.SECONDS)
