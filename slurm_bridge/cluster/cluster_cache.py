@@ -133,7 +133,7 @@ class ClusterCache:
                 self._relink(name)
             self._use_version += 1 if changed else 0
             moved = any(not _same_machine(before.get(name), self._slurm.get(name)) for name in changed)
-            if moved or [_membership(p) for p in old_partitions] != [_membership(p) for p in self._partitions]:
+            if moved or [_terms(p) for p in old_partitions] != [_terms(p) for p in self._partitions]:
                 self._moved()
             elif old_partitions != self._partitions:
                 self._use_version += 1
@@ -308,6 +308,6 @@ _MACHINE = tuple(
 )
 
 
-def _membership(partition: Partition) -> tuple[str, tuple[str, ...], bool]:
-    """What decides which nodes a job can come to, be it one that names no partition."""
-    return partition.name, partition.nodes, partition.default
+def _terms(partition: Partition) -> Partition:
+    """What decides whether a job can come to a partition, and which nodes: all but whether it is up at the moment."""
+    return dataclasses.replace(partition, states=frozenset())

@@ -11,6 +11,7 @@ from slurm_bridge.cluster.snapshot import ClusterSnapshot
 from slurm_bridge.hooks.emitter import Emission
 from slurm_bridge.hooks.plans import Plan
 from slurm_bridge.model.job import JobRequest
+from slurm_bridge.translate import members
 from slurm_bridge.translate.templates import MOST
 from slurm_bridge.translate.translator import RequestTemplate, Translated
 
@@ -24,28 +25,33 @@ class _KnownPlan:
 
 
 class PlanCache:
-    """Plans by template, of a chain that is `steady`; used without a lock, at worst a plan is worked out twice."""
+    """Plans by template, of a chain that is `steady`; used without a lock, at worst a plan is worked out twice.
+
+    Those of another version of the cluster are dropped together: each holds sets of nodes of its own.
+    """
 
     def __init__(self, *, steady: bool) -> None:
         self._steady = steady
-        self._known: dict[RequestTemplate, tuple[int, _KnownPlan]] = {}
+        self._known: tuple[int, dict[RequestTemplate, _KnownPlan]] = (-1, {})
 
     def get(self, snapshot: ClusterSnapshot, translated: Translated, now: float) -> Plan | None:
         """The plan of an equal workload, as that of this one; it begins now."""
         if not self._steady or translated.template is None:
             return None
-        version, kept = self._known.get(translated.template, (None, None))
-        return _filled(kept, translated, now) if kept is not None and version == snapshot.version else None
+        version, plans = self._known
+        kept = plans.get(translated.template) if version == snapshot.version else None
+        return _filled(kept, translated, now) if kept is not None else None
 
     def keep(self, snapshot: ClusterSnapshot, translated: Translated, plan: Plan) -> None:
         """For the next workloads that are equal."""
         if not self._steady or translated.template is None or not _is_common(translated, plan):
             return
         own = {id(value): place for place, value in enumerate(translated.values)}
-        if len(self._known) >= MOST:
-            self._known.clear()
-        places = tuple(own.get(id(value)) for value in plan.values)
-        self._known[translated.template] = (snapshot.version, _KnownPlan(plan, places))
+        version, plans = self._known
+        if version != snapshot.version or len(plans) >= MOST:
+            plans = {}
+            self._known = snapshot.version, plans
+        plans[translated.template] = _KnownPlan(plan, tuple(own.get(id(value)) for value in plan.values))
 
 
 def _filled(kept: _KnownPlan, mine: Translated, now: float) -> Plan:
@@ -82,4 +88,6 @@ def _is_common(translated: Translated, plan: Plan) -> bool:
     whose = {value.source for value in translated.values if value.field in ("name", "owner", "comment")}
     changed = [value for value in plan.values if not any(value is one for one in translated.values)]
     mixed = any(value.source.startswith(source) for value in changed for source in whose)
+    pods = {members.subject(pod) for shape in translated.shapes for pod in shape.pods}
+    mixed = mixed or any(value.subject in pods or any(one in value.source for one in pods) for value in changed)
     return same and not mixed and plan.shapes is translated.shapes and not (plan.ignored or plan.matrices)

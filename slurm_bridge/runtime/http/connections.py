@@ -100,7 +100,7 @@ class KeptConnections:
         try:
             sock.settimeout(silence)
             # A server that has closed may have answered before.
-            with contextlib.suppress(BrokenPipeError):
+            with contextlib.suppress(BrokenPipeError, ConnectionResetError):
                 sock.sendall(written)
             deadline = exchange.ReadLimits(self._now, self._whole, silence)
             return exchange.Exchange(request, sock, deadline, functools.partial(self._left, connection))

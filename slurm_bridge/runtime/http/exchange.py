@@ -73,7 +73,8 @@ class ReadLimits:
         if left < self._silence:
             sock.settimeout(left)
         try:
-            return sock.recv(PIECE)
+            # TLS within TLS tells an early end by a zero.
+            return sock.recv(PIECE) or b""
         except TimeoutError:
             pass
         raise TimeoutError("silent for too long" if self._silence < left else "no whole answer in time")
@@ -111,7 +112,8 @@ class Exchange:
     def shutdown(self) -> None:
         """Wake the thread that reads; after the end the connection may be another's."""
         if self._left is not None:
-            self._sock.shutdown(socket.SHUT_RD)
+            # TLS within TLS has no such method of its own.
+            getattr(self._sock, "socket", self._sock).shutdown(socket.SHUT_RD)
 
     def _leave(self, *, whole: bool) -> None:
         left, self._left = self._left, None
@@ -121,8 +123,8 @@ class Exchange:
 
     def _head(self) -> tuple[int, Mapping[str, str], bool]:
         """Status, headers by their names in small letters, and whether the connection stays open."""
-        for _ in range(_MOST_INTERIM):
-            first, _, rest = self._until_empty_line().partition("\r\n")
+        for number in range(_MOST_INTERIM):
+            first, _, rest = self._until_empty_line(begun=number > 0).partition("\r\n")
             told = _STATUS(first)
             if told is None:
                 raise Malformed("no head of HTTP/1.1")
@@ -132,12 +134,19 @@ class Exchange:
                 return status, headers, told[1] == "1" and "close" not in headers.get("connection", "").lower()
         raise Malformed("no answer but interim ones")
 
-    def _until_empty_line(self) -> str:
+    def _until_empty_line(self, *, begun: bool) -> str:
+        """The next head; `begun`: the server has said something, so that it has read the request."""
         while (end := self._held.find(b"\r\n\r\n", 0, _MOST_HEAD)) < 0:
             if len(self._held) >= _MOST_HEAD:
                 raise Malformed(f"a head of more than {_MOST_HEAD} bytes")
-            piece = self._deadline.more(self._sock)
-            if not piece and not self._held:
+            begun = begun or bool(self._held)
+            try:
+                piece = self._deadline.more(self._sock)
+            except ConnectionResetError:
+                if not begun:
+                    raise
+                piece = b""
+            if not piece and not begun:
                 raise ConnectionResetError("closed by the server without an answer")
             if not piece:
                 raise Malformed("the head ended early")

@@ -56,13 +56,16 @@ class World:
             self.cache.on_node(None, each)
         self.set_slurm(NODES)
 
-    def set_slurm(self, names: tuple[str, ...]) -> None:
-        self.cache.set_slurm([slurm_node(name) for name in names], (partition("debug", *names, default=True),))
+    def set_slurm(self, names: tuple[str, ...], **terms: Any) -> None:
+        made = partition("debug", *names, default=True, **terms)
+        self.cache.set_slurm([slurm_node(name) for name in names], (made,))
 
     def change(self, what: str, name: str) -> None:
-        """A node is cordoned or free again, is given a taint-free look, or Slurm has fewer nodes, or a pod comes."""
+        """A node is cordoned or free again, Slurm has fewer nodes, or other terms for its partition, or a pod comes."""
         if what == "slurm":
             self.set_slurm(tuple(each for each in NODES if each != name))
+        elif what in ("root", "users"):
+            self.set_slurm(NODES, root_only=what == "root")
         elif what == "pod":
             self.cache.assume(f"uid-on-{name}", name, {"cpu": 1}, None)
         else:
@@ -81,9 +84,12 @@ def comparable(plan: Plan | Wait | Reject) -> object:
     return fields, lines, emission.request, emission.allowed, plan.excluded
 
 
+CHANGES = ("cordon", "free", "slurm", "root", "users", "pod")
 STEPS = st.one_of(
     st.tuples(st.just("plan"), st.sampled_from(["1", "2", "99"]), st.sampled_from(["", "debug", "nowhere", "x" * 300])),
-    st.tuples(st.sampled_from(["cordon", "free", "slurm", "pod"]), st.sampled_from(NODES), st.just("")),
+    st.tuples(
+        st.sampled_from(["cordon", "free", "slurm", "root", "users", "pod"]), st.sampled_from(NODES), st.just("")
+    ),
 )
 
 
@@ -192,3 +198,21 @@ def test_a_pod_that_is_refused_leaves_the_plan_of_its_equals() -> None:
     refused = chain.plan(workload, translated, world.cache.snapshot(), now=100.0)
     assert isinstance(refused, Reject)
     assert refused.reason == "NotOurs"
+
+
+def test_a_partition_that_was_closed_gives_no_plan_of_before(around: Around) -> None:
+    """RootOnly in Slurm since the last pod: the operator's token would be let in."""
+    world, cache, chain = World(), TranslationCache(), built(around)
+    said = {f"{JOB_PREFIX}partition": "debug"}
+
+    def plan(number: int) -> Plan | Wait | Reject:
+        workload = one(number, said=said)
+        asked = cache.translate(workload, RULES)
+        assert isinstance(asked, Translated)
+        return chain.plan(workload, asked, world.cache.snapshot(), now=100.0)
+
+    assert isinstance(plan(1), Plan)
+    world.set_slurm(NODES, root_only=True)
+    assert isinstance(plan(2), Reject)
+    world.set_slurm(NODES)
+    assert isinstance(plan(3), Plan)

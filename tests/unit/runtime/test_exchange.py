@@ -132,6 +132,7 @@ def test_a_connection_that_says_more_than_asked_is_not_used_again(
         ([b"HTTP/1.1 200 OK\r\n folded: x\r\n\r\n", b""], errors.Unanswered),
         ([b"HTTP/1.1 200 OK\r\nx: " + b"y" * (1 << 17), b""], errors.Unanswered),
         ([b"HTTP/1.1 100 Continue\r\n\r\n" * 1000, b""], errors.Unanswered),
+        ([b"HTTP/1.1 102 Processing\r\n\r\n", b""], errors.Unanswered),
         ([b"HTTP/1.1 200 OK\r\ncontent-length: -1\r\n\r\n", b""], errors.BadAnswer),
         ([b"HTTP/1.1 200 OK\r\ncontent-length: 2\r\ncontent-length: 3\r\n\r\nok", b""], errors.BadAnswer),
         ([b"HTTP/1.1 200 OK\r\ncontent-length: " + b"9" * 99 + b"\r\n\r\nok", b""], errors.BadAnswer),
@@ -154,10 +155,18 @@ def test_what_is_no_answer_ends_only_its_own_question(
         with pytest.raises(errors.Unanswered):
             client.ask(HttpRequest(method="GET", path="/thing", seconds=0.2))
         return
-    with pytest.raises(meaning):
+    with pytest.raises(meaning) as told:
         client.ask(GET)
+    # What has begun to answer has read the request: it is not sent again.
+    assert isinstance(told.value, ConnectionDropped) == (meaning is ConnectionDropped)
     assert client.ask(GET).body == b"ok"
     assert parrot.connections == 2
+
+
+def test_a_refusal_of_a_request_that_was_not_read_is_heard(parrots: contextlib.ExitStack) -> None:
+    """The server closes while the body is still being sent, and what it has said before counts."""
+    client, _ = asking(parrots, [b"HTTP/1.1 413 Too Large\r\ncontent-length: 2\r\n\r\nno", b""])
+    assert client.ask(HttpRequest(method="POST", path="/thing", body=b"x" * (8 << 20))).status == 413
 
 
 def test_a_connection_that_was_closed_while_idle_is_not_used(parrots: contextlib.ExitStack) -> None:
