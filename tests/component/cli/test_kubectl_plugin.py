@@ -253,6 +253,20 @@ def test_of_several_configurations_that_of_the_usual_namespace_is_used(kube: wor
     assert (status, "forger/slurm-bridge" in told, "name one with --daemon" in told) == (1, True, True)
 
 
+def test_of_several_configurations_without_a_usual_one_pods_of_the_default_scheduler_are_shown_with_a_note(
+    kube: world.PocketKube, run: Run
+) -> None:
+    """A user who can label a ConfigMap does not hide the pods of others without a word."""
+    configure(kube, "forger")
+    configure(kube, "other")
+    pod(kube, "a", "Parked", "its job was cancelled")
+    pod(kube, "b", "Parked", "its job was cancelled", schedulerName="night")
+    status, shown, told = run("jobs")
+    assert (status, "Pod/a" in shown, "Pod/b" in shown) == (0, True, False)
+    assert told.startswith("note: several daemons have a configuration: forger/slurm-bridge, other/slurm-bridge; name")
+    assert told.endswith("shown are pods with the scheduler name slurm-bridge-scheduler\n")
+
+
 def test_a_forged_configuration_reads_no_file_and_calls_no_server(
     kube: world.PocketKube, run: Run, tmp_path: pathlib.Path
 ) -> None:
