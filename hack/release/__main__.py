@@ -61,8 +61,7 @@ def made(out: pathlib.Path | None, base: str | None, *, dirty: bool) -> pathlib.
     version, epoch = current_version(), _epoch()
     text = notes((PROJECT / "CHANGELOG.md").read_text(), version)
     out = out or PROJECT / "build" / "release" / version
-    shutil.rmtree(out, ignore_errors=True)
-    out.mkdir(parents=True)
+    empty(out)
     with tempfile.TemporaryDirectory() as scratch:
         archives.distributions(out, pathlib.Path(scratch), epoch)
     archives.chart(out, version, epoch)
@@ -74,6 +73,23 @@ def made(out: pathlib.Path | None, base: str | None, *, dirty: bool) -> pathlib.
     (out / "NOTES.md").write_text(text)
     (out / SUMS).write_text(sums(out))
     return out
+
+
+def empty(out: pathlib.Path) -> None:
+    """Make the folder, or remove the files of an earlier release from it; CannotRelease for any other folder."""
+    if PROJECT.is_relative_to(out.resolve()):
+        raise CannotRelease(f"--out {out}: that is the project, or a folder that it is in")
+    try:
+        out.mkdir(parents=True, exist_ok=True)
+        files = sorted(out.iterdir())
+        if files and (out / SUMS not in files or not all(file.is_file() for file in files)):
+            raise CannotRelease(f"--out {out}: it is not empty, and no earlier release: name another, or remove it")
+        for file in files:
+            file.unlink()
+        # From now on it is known as a release, even if this one fails on the way.
+        (out / SUMS).touch()
+    except OSError as problem:
+        raise CannotRelease(f"--out {out}: {problem.strerror}") from problem
 
 
 def current_version() -> str:

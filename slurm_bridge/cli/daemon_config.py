@@ -66,13 +66,15 @@ def assumed(why: str, overrides: Sequence[str] = ()) -> FoundConfiguration:
 
 
 def scheduler_names(cluster: ports.Cluster, place: str | None) -> frozenset[str]:
-    """The names in `spec.schedulerName` that mean the bridge; the default one where that cannot be read."""
+    """The names in `spec.schedulerName` that mean the bridge; where none can be read the default one, with a note."""
     try:
         return frozenset(find(cluster, place).settings.scheduler_names)
-    except errors.BridgeError:
+    except errors.BridgeError as problem:
         if place is not None:
             raise
-        return frozenset(loader.load(_ASSUMED, {}).scheduler_names)
+        assumed_names = frozenset(loader.load(_ASSUMED, {}).scheduler_names)
+        tell([f"{str(problem).splitlines()[0]}: shown are pods with the scheduler name {', '.join(assumed_names)}"])
+        return assumed_names
 
 
 def tell(notes: Sequence[str]) -> None:

@@ -19,6 +19,8 @@ from slurm_bridge.view import next_steps
 #: The bridge's words about a placeholder: its id, and Slurm's reason where it has one.
 _JOB: Final = re.compile(r"Slurm job (\d{1,10}) is \w+(?: \((\w{1,64})[:)])?")
 _DIGITS: Final = re.compile(r"\d{1,10}")
+#: Owner references are not checked by the API server, and a user copies a command into a shell.
+_WORD: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9.-]*/[A-Za-z0-9][A-Za-z0-9.-]*")
 
 _SILENT: Final = (
     "the bridge has not said anything about it yet",
@@ -71,7 +73,8 @@ def _waiting(pod: Pod, said: Condition) -> ShownPod:
     shown = ShownPod(pod=pod, state=state, job=job, reason=of_slurm or reason, message=message, next=step)
     if state != "PARKED":
         return shown
-    step = f"Change the request, or run: kubectl slurm retry --namespace {pod.key[0]} {shown.workload}"
+    subject = shown.workload if _WORD.fullmatch(shown.workload) else f"Pod/{pod.metadata.name}"
+    step = f"Change the request, or run: kubectl slurm retry --namespace {pod.key[0]} {subject}"
     return dataclasses.replace(shown, next=step)
 
 

@@ -21,9 +21,7 @@ _WIDE = 200
 def add(commands: "Commands[argparse.ArgumentParser]") -> None:
     """Add the command."""
     parser = commands.add_parser("top", help="show the workloads, nodes and queues of a running daemon, live")
-    parser.add_argument(
-        "--url", default=queue_client.URL, help="URL of the daemon's HTTP server (default: %(default)s)"
-    )
+    parser.add_argument("--url", help=f"URL of the daemon's HTTP server (default: {queue_client.URL})")
     parser.add_argument("--ca", type=pathlib.Path, metavar="FILE", help="CA that signed the server's certificate")
     parser.add_argument(
         "--token-file",
@@ -51,11 +49,12 @@ def _top(options: argparse.Namespace) -> int:
         token_file=options.token_file, kubeconfig=options.kubeconfig, environ=os.environ
     )
     client = LiveClient(
-        url=options.url,
+        url=options.url or queue_client.URL,
         credentials=credentials,
         ca=options.ca,
         plain_http=options.plain_http,
         namespace=options.namespace,
+        assumed=not options.url,
     )
     choice = RowChoice(
         stages=options.stage,

@@ -13,7 +13,7 @@ from slurm_bridge.model import kinds
 from slurm_bridge.model.kinds import Kind
 from slurm_bridge.model.meta import Manifest, Object
 from slurm_bridge.workloads import kind_table
-from slurm_bridge.workloads.draft import ChildDraft, marked, random_name, spec_of
+from slurm_bridge.workloads.draft import ChildDraft, marked, numbers, random_name, spec_of
 
 #: What becomes of one object: from its record and its manifest.
 Makes = Callable[[Any, Manifest], Iterable[ChildDraft]]
@@ -70,15 +70,15 @@ def _of_deployment(found: Object, manifest: Manifest) -> Iterable[ChildDraft]:
 
 def _of_replicaset(found: Object, manifest: Manifest) -> Iterable[ChildDraft]:
     spec = spec_of(manifest)
-    count = int(spec.get("replicas", 1))
-    for number in range(count):
-        name = random_name(found.metadata.name, number, count)
+    numbered = numbers(kinds.REPLICASETS, found, "spec.replicas", spec.get("replicas", 1))
+    for number in numbered:
+        name = random_name(found.metadata.name, number, len(numbered))
         yield ChildDraft(kind=kinds.PODS, name=name, template=spec.get("template") or {})
 
 
 def _of_statefulset(found: Object, manifest: Manifest) -> Iterable[ChildDraft]:
     spec = spec_of(manifest)
-    for number in range(int(spec.get("replicas", 1))):
+    for number in numbers(kinds.STATEFULSETS, found, "spec.replicas", spec.get("replicas", 1)):
         yield ChildDraft(kind=kinds.PODS, name=f"{found.metadata.name}-{number}", template=spec.get("template") or {})
 
 

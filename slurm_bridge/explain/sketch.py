@@ -11,6 +11,7 @@ from slurm_bridge.model.groups import Job
 from slurm_bridge.model.kinds import Kind
 from slurm_bridge.model.meta import Manifest, Object, OwnerReference
 from slurm_bridge.model.pod import Pod
+from slurm_bridge.workloads import draft
 from slurm_bridge.workloads.kind_table import WATCHED
 from slurm_bridge.workloads.known import Known
 from slurm_bridge.workloads.owners import Reader
@@ -47,6 +48,9 @@ class Sketch:
     ) -> R:
         """Strict: a value that is no string here would be refused by the API server as well."""
         manifest = named(manifest)
+        if max(len(self._objects), len(self.pods)) >= draft.MOST:
+            whole = f"these manifests make more than {draft.MOST} pods and other objects, the most that is drawn"
+            raise errors.BadConfiguration(f"{called} {manifest['metadata']['name']}: {whole}")
         try:
             found = msgspec.convert(manifest, kind.record)
         except msgspec.ValidationError as error:

@@ -1,6 +1,7 @@
 """The routes of every process: liveness, readiness, metrics."""
 
 import http
+import threading
 from collections.abc import Callable
 from typing import Final
 
@@ -15,11 +16,14 @@ METRICS: Final = ("GET", "/metrics")
 
 
 def routes(health: Health, metrics: Instruments, refresh: Callable[[], None] = lambda: None) -> Routes:
-    """The probes and the metrics. `refresh` runs before the numbers are shown."""
+    """The probes and the metrics. `refresh` runs before the numbers are shown, and never during another scrape."""
+    lock = threading.Lock()
 
     def page(_: Request) -> Reply:
-        refresh()
-        body, content_type = metrics.page()
+        # A refresh takes series away before it sets them anew.
+        with lock:
+            refresh()
+            body, content_type = metrics.page()
         return Reply(body=body, content_type=content_type)
 
     return {**alone(health), METRICS: page}

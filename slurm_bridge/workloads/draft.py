@@ -4,12 +4,15 @@ Where a name gets a random end it is written `xxxxx`, or `xxxx` with a number wh
 """
 
 import dataclasses
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any, Final
 
+from slurm_bridge import errors
 from slurm_bridge.model.kinds import Kind
-from slurm_bridge.model.meta import Manifest
+from slurm_bridge.model.meta import Manifest, Object
 
+#: So many pods and other objects are drawn at most.
+MOST: Final = 10_000
 _RANDOM: Final = "xxxxx"
 
 
@@ -27,7 +30,15 @@ class ChildDraft:
     labels: Mapping[str, str] = dataclasses.field(default_factory=dict)
     annotations: Mapping[str, str] = dataclasses.field(default_factory=dict)
     role: str = ""
-    makes: "tuple[ChildDraft, ...] | None" = None
+    makes: "Iterable[ChildDraft] | None" = None
+
+
+def numbers(kind: Kind[Any], found: Object, field: str, count: object) -> range:
+    """From 0 up to the count that a user wrote in this field; BadConfiguration if it is none, or too many to draw."""
+    if isinstance(count, int) and count <= MOST:
+        return range(count)
+    problem = f"is more than {MOST}, the most that is drawn" if isinstance(count, int) else "is no number"
+    raise errors.BadConfiguration(f"{kind.kind} {'/'.join(found.key)}: {field} {problem}")
 
 
 def random_name(parent: str, number: int = 0, count: int = 1) -> str:

@@ -194,3 +194,27 @@ def test_an_archive_is_of_its_contents_alone() -> None:
     assert one == archives.archive({"a": b"1", "b": b"2"}, EPOCH)
     with tarfile.open(fileobj=io.BytesIO(one)) as opened:
         assert opened.getnames() == ["a", "b"]
+
+
+@pytest.mark.parametrize("out", [PROJECT, PROJECT / "docs" / "..", *PROJECT.parents], ids=str)
+def test_the_project_and_the_folders_around_it_are_not_emptied(out: pathlib.Path) -> None:
+    with pytest.raises(release.CannotRelease, match="that is the project"):
+        release.empty(out)
+    assert (PROJECT / "pyproject.toml").is_file()
+
+
+@pytest.mark.parametrize("names", [["thesis"], ["SHA256SUMS", "year/thesis"]], ids=["no sums", "with folders"])
+def test_a_folder_that_is_no_release_keeps_its_files(tmp_path: pathlib.Path, names: list[str]) -> None:
+    for name in names:
+        (tmp_path / name).parent.mkdir(exist_ok=True)
+        (tmp_path / name).touch()
+    with pytest.raises(release.CannotRelease, match="not empty, and no earlier release"):
+        release.empty(tmp_path)
+    assert all((tmp_path / name).is_file() for name in names)
+
+
+def test_a_release_that_failed_on_the_way_is_made_again(tmp_path: pathlib.Path) -> None:
+    release.empty(tmp_path)
+    (tmp_path / "half.whl").touch()
+    release.empty(tmp_path)
+    assert contents(tmp_path) == {release.SUMS: b""}

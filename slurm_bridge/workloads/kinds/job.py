@@ -9,7 +9,7 @@ from slurm_bridge.model.pod import Pod
 from slurm_bridge.model.verdict import Wait
 from slurm_bridge.model.workload import Root, Workload
 from slurm_bridge.workloads import gangs, voices
-from slurm_bridge.workloads.draft import ChildDraft, random_name, spec_of
+from slurm_bridge.workloads.draft import ChildDraft, numbers, random_name, spec_of
 from slurm_bridge.workloads.given import Given, Members
 from slurm_bridge.workloads.kind_spec import KindPage, KindSpec
 from slurm_bridge.workloads.known import Known, Options
@@ -71,7 +71,7 @@ def _job(pod: Pod, known: Known) -> Job | None:
 def makes(job: Job, manifest: Manifest) -> Iterable[ChildDraft]:
     """Its pods; those of an indexed Job carry their index in the name."""
     name, count, template = job.metadata.name, job.spec.pods, spec_of(manifest).get("template") or {}
-    for number in range(count):
+    for number in numbers(kinds.JOBS, job, "spec.parallelism", count):
         index: dict[str, str] = {}
         pod = random_name(name, number, count)
         if job.spec.completion_mode == "Indexed":

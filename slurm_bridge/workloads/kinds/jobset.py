@@ -24,7 +24,7 @@ from slurm_bridge.model.pod import Pod
 from slurm_bridge.model.verdict import Wait
 from slurm_bridge.model.workload import Deadline, Root, Workload
 from slurm_bridge.workloads import gangs, known, voices
-from slurm_bridge.workloads.draft import ChildDraft, marked, spec_of
+from slurm_bridge.workloads.draft import ChildDraft, marked, numbers, spec_of
 from slurm_bridge.workloads.given import Given, Members
 from slurm_bridge.workloads.kind_spec import KindPage, KindSpec
 from slurm_bridge.workloads.known import Known, Options
@@ -163,7 +163,7 @@ def makes(found: JobSet, manifest: Manifest) -> Iterable[ChildDraft]:
     all_jobs = 0
     for part, raw in zip(found.spec.replicated_jobs, described, strict=True):
         template = raw.get("template") or {}
-        for number in range(part.replicas):
+        for number in numbers(_KIND, found, f"the replicas of {part.name}", part.replicas):
             marks = {
                 names.LABEL_JOBSET_NAME: found.metadata.name,
                 names.LABEL_JOBSET_UID: found.uid,

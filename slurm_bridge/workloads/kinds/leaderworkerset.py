@@ -14,7 +14,7 @@ from slurm_bridge.model.pod import Pod
 from slurm_bridge.model.verdict import Wait
 from slurm_bridge.model.workload import MemberLost, Root, Workload
 from slurm_bridge.workloads import gangs, voices
-from slurm_bridge.workloads.draft import ChildDraft, spec_of
+from slurm_bridge.workloads.draft import ChildDraft, numbers, spec_of
 from slurm_bridge.workloads.given import Given, Members
 from slurm_bridge.workloads.kind_spec import KindPage, KindSpec
 from slurm_bridge.workloads.known import Known, Options
@@ -81,17 +81,16 @@ def makes(found: LeaderWorkerSet, manifest: Manifest) -> Iterable[ChildDraft]:
     """A StatefulSet of leaders; each leader owns a StatefulSet of its workers."""
     pods = spec_of(manifest).get("leaderWorkerTemplate") or {}
     count = 1 if found.spec.replicas is None else found.spec.replicas
-    groups = [_group(found, pods, group) for group in range(count)] if found.spec.leader_worker_template.size else []
-    yield ChildDraft(kind=kinds.STATEFULSETS, name=found.metadata.name, makes=tuple(groups))
+    numbered = numbers(_KIND, found, "spec.replicas", count if found.spec.leader_worker_template.size else 0)
+    groups = (_group(found, pods, group) for group in numbered)
+    yield ChildDraft(kind=kinds.STATEFULSETS, name=found.metadata.name, makes=groups)
 
 
 def _group(found: LeaderWorkerSet, pods: Manifest, group: int) -> ChildDraft:
     name, size = f"{found.metadata.name}-{group}", found.spec.leader_worker_template.size
     labels = {names.LABEL_LWS_NAME: found.metadata.name, names.LABEL_LWS_GROUP: str(group)}
 
-    def member(
-        number: int, name: str, template: Manifest | None, role: str, made: tuple[ChildDraft, ...]
-    ) -> ChildDraft:
+    def member(number: int, name: str, template: Manifest | None, role: str, made: Iterable[ChildDraft]) -> ChildDraft:
         return ChildDraft(
             kind=kinds.PODS,
             name=name,
@@ -103,7 +102,8 @@ def _group(found: LeaderWorkerSet, pods: Manifest, group: int) -> ChildDraft:
         )
 
     worker = pods.get("workerTemplate")
-    workers = tuple(member(number, f"{name}-{number}", worker, "worker", ()) for number in range(1, size))
+    followed = numbers(_KIND, found, "spec.leaderWorkerTemplate.size", size)[1:]
+    workers = (member(number, f"{name}-{number}", worker, "worker", ()) for number in followed)
     followers = ChildDraft(kind=kinds.STATEFULSETS, name=name, makes=workers)
     return member(0, name, pods.get("leaderTemplate") or worker, "leader", (followers,))
 

