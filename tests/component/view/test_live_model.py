@@ -198,6 +198,24 @@ def test_names_and_texts_of_users_are_bounded_and_printable(bridge: Bridge) -> N
     assert all(len(str(value)) <= 300 and str(value).isprintable() for row in found for value in row.values())
 
 
+def test_names_of_nodes_that_users_write_are_bounded_and_printable(bridge: Bridge) -> None:
+    """The annotation that names Slurm's node of a bound pod is the user's to change."""
+    group = {names.GROUP: "g", names.GROUP_SIZE: "2"}
+    bridge.pod("a", annotations=group)
+    bridge.pod("b", annotations=group)
+    bridge.pod("good")
+    bridge.run(20)
+    for number, name in enumerate(("a", "b")):
+        evil = f"\x1b[2J{number}" + "x" * 100_000
+        merged = {"metadata": {"annotations": {names.ANNOTATION_SLURM_NODE: evil}}}
+        bridge.kube.merge(kinds.PODS, (NAMESPACE, name), merged)
+    bridge.run(3)
+    found = {row["name"]: row for row in Window(bridge).step()["workloads"]}
+    assert [name[:5] for name in found["g"]["nodes"]] == ["?[2J0", "?[2J1"]
+    assert all(name.isprintable() and len(name) <= 253 for name in found["g"]["nodes"])
+    assert found["good"]["nodes"] == [bridge.node_of("good")]
+
+
 def test_beyond_the_most_workloads_only_the_number_is_shown(bridge: Bridge) -> None:
     """When one that is shown goes, another takes its place."""
     for number in range(4):
