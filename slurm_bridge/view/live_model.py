@@ -10,7 +10,7 @@ Called by one thread at a time; changes are reported by any thread.
 import collections
 import dataclasses
 import functools
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from typing import Any, Final, Generic, Protocol, TypeVar
 
 import msgspec
@@ -40,6 +40,10 @@ class ViewScope:
 
     namespaces: frozenset[str] | None
     totals: bool
+
+    def __bool__(self) -> bool:
+        """Whether anything may be shown."""
+        return self.totals or self.namespaces is None or bool(self.namespaces)
 
     def sees(self, namespace: str) -> bool:
         """Whether workloads of this namespace may be shown."""
@@ -123,11 +127,11 @@ def _written_decision(row: LiveDecision) -> _WrittenRow[LiveDecision]:
 class LiveModel:
     """From its creation until `close` the records report changes to it.
 
-    `most` bounds the workloads that are shown; of all others only the number is.
+    `most` bounds the workloads that are shown; of all others only the number is. `heard` is called with each change.
     """
 
-    def __init__(self, context: SchedulerContext, pictures: Pictures, *, most: int) -> None:
-        self._context, self._pictures, self._most = context, pictures, most
+    def __init__(self, context: SchedulerContext, pictures: Pictures, *, most: int, heard: Callable[[], None]) -> None:
+        self._context, self._pictures, self._most, self._tell = context, pictures, most, heard
         self._changed: dict[WorkloadKey, None] = {}
         self._workloads: dict[WorkloadKey, _WrittenRow[LiveWorkload]] = {}
         self._nodes: dict[str, _WrittenRow[LiveNode]] = {}
@@ -155,6 +159,7 @@ class LiveModel:
     def _note(self, key: WorkloadKey) -> None:
         """A record of this workload has changed; called by any thread."""
         self._changed[key] = None
+        self._tell()
 
     @property
     def namespaces(self) -> frozenset[str]:

@@ -161,7 +161,7 @@ def test_lists_and_names_of_fields_are_printable_in_every_row() -> None:
 def test_details_are_written_without_what_a_terminal_obeys() -> None:
     """They come from the daemon as they are: every field of them is made printable where it is written."""
     evil = "\x1b[2J\n"
-    found = {name: evil for name in ("kind", "namespace", "name", "stage", "reason", "message", "step")}
+    found = dict.fromkeys(("kind", "namespace", "name", "stage", "reason", "message", "step"), evil)
     member, job = {"name": evil, "state": evil, "node": evil}, {"attempt": evil, "text": evil}
     timeline = [{"at": 1000, "text": evil}]
     whole = {**found, "row": {"pods": 1}, "members": [member], "jobs": [job], "timeline": timeline}
