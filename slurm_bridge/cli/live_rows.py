@@ -36,7 +36,7 @@ class LiveRows:
     """Of one stream, which begins with what is in its rows. Not thread-safe."""
 
     def __init__(self, about: Mapping[str, Any]) -> None:
-        self.about = about
+        self.about = _plain(about)
         self.workloads: dict[int, Row] = {}
         self.nodes: dict[str, Row] = {}
         self.decisions: collections.deque[Row] = collections.deque(maxlen=MOST_DECISIONS)
@@ -53,12 +53,12 @@ class LiveRows:
             for row in self._rows("node", delta.get("nodes", ())):
                 self.nodes[row["name"]] = row
             for name in delta.get("nodes_gone", ()):
-                self.nodes.pop(name, None)
+                self.nodes.pop(_plain(name), None)
             self.decisions.extendleft(self._rows("decision", delta.get("decisions", ())))
         except (TypeError, ValueError, KeyError) as error:
             raise errors.BadAnswer(f"the live view sent rows that cannot be read: {error}") from error
         if "queues" in delta:
-            self.queues = delta["queues"] or ()
+            self.queues = _plain(delta["queues"]) or ()
         self.left_out = delta.get("left_out", self.left_out)
 
     def _rows(self, what: str, rows: Iterable[Sequence[Any]]) -> Iterable[Row]:
@@ -67,7 +67,12 @@ class LiveRows:
 
 
 def _plain(value: Any) -> Any:
-    return texts.plain(value) if isinstance(value, str) else value
+    """The same with nothing that a terminal obeys, in lists and in the names of fields as well."""
+    if isinstance(value, str):
+        return texts.plain(value)
+    if isinstance(value, Mapping):
+        return {_plain(name): _plain(one) for name, one in value.items()}
+    return [_plain(one) for one in value] if isinstance(value, list | tuple) else value
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)

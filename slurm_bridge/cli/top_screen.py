@@ -319,7 +319,7 @@ class TopScreen:
     def _put(self, y: int, line: Line, width: int, *, chosen: bool = False) -> None:
         """One line; what does not fit is left out, and a terminal that is too small shows less."""
         x = 0
-        for text, style in line:
+        for text, style in top_text.clean(line):
             cut = text if x + top_text.width_of(text) < width else top_text.fit(text, max(0, width - 1 - x))
             with contextlib.suppress(curses.error):
                 self._window.addstr(y, x, cut, self._styles.get(style, 0) | (curses.A_REVERSE if chosen else 0))

@@ -33,6 +33,8 @@ _COLUMNS: Final = (
 _NEEDLESS: Final = ("GPUS", "START", "MEMORY", "JOB", "PODS", "CPUS", "AGE")
 _NARROWEST: Final = 34
 _BAR: Final = 24
+#: A cell shows so many letters at most: those that take no cell stand on others.
+_LETTERS: Final = 4
 
 
 def width_of(text: str) -> int:
@@ -45,8 +47,10 @@ def width_of(text: str) -> int:
 
 
 def fit(text: str, width: int, *, right: bool = False) -> str:
-    """The text in just so many cells."""
-    if width_of(text) > width:
+    """The text in just so many cells. Of a text of any length no more letters are looked at than could be shown."""
+    most = _LETTERS * max(0, width)
+    if len(text) > most or width_of(text) > width:
+        text = text[:most]
         while text and width_of(text) > width - 1:
             text = text[:-1]
         text += "…" if width > 0 else ""
@@ -182,7 +186,7 @@ def queues(rows: LiveRows) -> Iterator[Line]:
             name = "  " * int(queue["depth"]) + (path.rpartition(".")[2] if queue["depth"] else path)
             amounts = "".join(f"{fit(_listed(queue[field]), 26)}  " for field in ("used", "guaranteed", "max"))
             numbers = f"{fit(str(queue['running']), 6, right=True)}  {fit(str(queue['waiting']), 6, right=True)}"
-            yield [(fit(texts.plain(name), 30), PLAIN), (f"  {amounts}{numbers}", PLAIN)]
+            yield [(fit(name, 30), PLAIN), (f"  {amounts}{numbers}", PLAIN)]
         yield []
     yield [("namespaces", BOLD), (f"   at most {rows.about.get('window', 0)} jobs wait in Slurm at a time", DIM)]
     columns = "  ".join(fit(title, 8, right=True) for title in ("RUNNING", "CPUS", "GPUS", "QUEUED", "HELD"))
@@ -206,7 +210,7 @@ def _namespaces(rows: LiveRows) -> Mapping[str, list[int]]:
 
 
 def _listed(amounts: Mapping[str, int]) -> str:
-    parts = [_resource(texts.plain(name), number) for name, number in amounts.items() if name != "pods"]
+    parts = [_resource(name, number) for name, number in amounts.items() if name != "pods"]
     return ", ".join(parts) or "-"
 
 
@@ -251,7 +255,7 @@ def detail(found: Mapping[str, Any], now: float, width: int) -> Iterator[Line]:
     for line in found["timeline"]:
         away = line["at"] - now
         far = f"in {live_rows.span(away)}" if away > 0 else f"{live_rows.span(-away)} ago"
-        yield [(f"{_clock(line['at'])}  ", DIM), (fit(far, 14), DIM), (texts.plain(line["text"]), PLAIN)]
+        yield [(f"{_clock(line['at'])}  ", DIM), (fit(far, 14), DIM), (line["text"], PLAIN)]
     yield []
     yield [(_pods(found["row"]["pods"]), HEAD)]
     for pod in found["members"]:
@@ -287,8 +291,8 @@ def node_detail(row: Row, found: Mapping[str, Any], width: int) -> Iterator[Line
     for pod in found["pods"]:
         held = f"{pod['cpus']} CPUs" + (f", {pod['gpus']} GPUs" if pod["gpus"] else "")
         job = f", job {pod['job']}" if pod["job"] else ""
-        name = texts.plain(f"{pod['namespace']}/{pod['name']}")
-        yield [(f"{fit(name, min(60, width // 2))}  ", PLAIN), (texts.plain(held + job), DIM)]
+        name = f"{pod['namespace']}/{pod['name']}"
+        yield [(f"{fit(name, min(60, width // 2))}  ", PLAIN), (held + job, DIM)]
     if found["unseen"]:
         yield [(f"and {found['unseen']} that are not shown", DIM)]
 
@@ -296,19 +300,19 @@ def node_detail(row: Row, found: Mapping[str, Any], width: int) -> Iterator[Line
 def explanation(found: Mapping[str, Any], width: int) -> Iterator[Line]:
     """An explanation: all of it where the viewer may see that, else its summary."""
     if found["text"]:
-        yield from ([(texts.plain(line), PLAIN)] for line in str(found["text"]).splitlines())
+        yield from ([(line, PLAIN)] for line in str(found["text"]).splitlines())
         return
-    yield [(texts.plain(found["title"]), BOLD)]
+    yield [(found["title"], BOLD)]
     yield from ([(line, PLAIN)] for line in wrapped(f"{found['reason']} {found['message']}", width))
     yield from ([(line, "running")] for line in wrapped(found["step"], width))
     yield [(f"{found['eligible']} nodes are eligible", PLAIN)]
-    yield from ([(texts.plain(f"{number} {reason}"), DIM)] for reason, number in found["excluded"].items())
+    yield from ([(f"{number} {reason}", DIM)] for reason, number in found["excluded"].items())
 
 
 def wrapped(text: str, width: int) -> Iterator[str]:
     """The text in lines of at most so many cells."""
     line = ""
-    for word in texts.plain(text).split():
+    for word in text.split():
         if line and width_of(line) + 1 + width_of(word) > width:
             yield line
             line = ""
@@ -319,4 +323,9 @@ def wrapped(text: str, width: int) -> Iterator[str]:
 
 def plain(lines: Iterable[Line]) -> Iterator[str]:
     """The lines without styles, for a pipe."""
-    return ("".join(text for text, _ in line).rstrip() for line in lines)
+    return ("".join(text for text, _ in clean(line)).rstrip() for line in lines)
+
+
+def clean(line: Line) -> Iterator[Span]:
+    """The line as it may be written to a terminal, which obeys nothing of it. No other function here sees to that."""
+    return ((texts.plain(text), style) for text, style in line)

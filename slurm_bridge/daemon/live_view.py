@@ -48,7 +48,7 @@ def routes(settings: Settings, inputs: ViewInputs) -> Routes:
         callers = MeteredCallers(inputs.callers, inputs.clock, inputs.metrics.request_to_kubernetes)
     pictures = _Pictures(inputs)
     feed = Feed(
-        lambda: LiveModel(inputs.core().context, pictures, most=given.most_workloads),
+        lambda heard: LiveModel(inputs.core().context, pictures, most=given.most_workloads, heard=heard),
         inputs.clock,
         most=given.viewers,
         period=given.period_seconds,

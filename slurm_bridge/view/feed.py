@@ -1,7 +1,9 @@
 """The streams of viewers: one model and one serialisation for all, bounded in number, age and size.
 
-The thread of the viewer that first finds a step due makes it; without viewers there is no model and no thread. A viewer
-that is more than KEPT steps behind is too slow, and is dropped: it may connect again, and gets everything anew.
+The thread of the viewer that first finds a step due makes it; there is no thread of our own. The model is kept for some
+seconds after its last use, so that one question after another does not make it anew each time: then the first change
+that it is told of closes it. A viewer that is more than KEPT steps behind is too slow, and is dropped: it may connect
+again, and gets everything anew.
 """
 
 import collections
@@ -17,10 +19,14 @@ from slurm_bridge.view.live_model import LiveModel, ViewDelta, ViewScope
 
 #: So many steps with changes are kept for viewers that are still being sent an earlier one.
 KEPT: Final = 16
+#: So many seconds after its last use the model is closed.
+RESTS: Final = 10.0
+#: One caller has at most this part of all places.
+_SHARE: Final = 4
 
 
 class TooManyViewers(Exception):
-    """There is no room for one more."""
+    """There is no room for one more, or not for one more of this caller."""
 
 
 class ViewerTooSlow(Exception):
@@ -35,13 +41,20 @@ class Viewer:
 
 
 class Feed:
-    """Thread-safe. `make` makes the model when the first viewer comes; `period` is the time between two steps."""
+    """Thread-safe. `make` makes the model when it is needed; `period` is the time between two steps.
 
-    def __init__(self, make: Callable[[], LiveModel], clock: ports.Clock, *, most: int, period: float) -> None:
+    The model calls what `make` is given whenever it is told of a change, by any thread.
+    """
+
+    def __init__(
+        self, make: Callable[[Callable[[], None]], LiveModel], clock: ports.Clock, *, most: int, period: float
+    ) -> None:
         self._make, self._clock, self._most, self._period = make, clock, most, period
         self._lock = threading.Lock()
         self._model: LiveModel | None = None
         self._viewers = 0
+        self._by_caller: collections.Counter[str] = collections.Counter()
+        self._rests = float("inf")
         self._steps: collections.deque[tuple[int, ViewDelta]] = collections.deque(maxlen=KEPT)
         self._number = 0
         self._due = float("-inf")
@@ -52,23 +65,36 @@ class Feed:
         return self._viewers
 
     @contextlib.contextmanager
-    def viewer(self) -> Iterator[Viewer]:
-        """Join the viewers; TooManyViewers if there is no room."""
+    def viewer(self, caller: str) -> Iterator[Viewer]:
+        """Join the viewers; TooManyViewers if there is no room. `caller` is "" where callers are not told apart."""
         with self._lock:
-            if self._viewers >= self._most:
+            if self._viewers >= self._most or (caller and self._by_caller[caller] >= max(1, self._most // _SHARE)):
                 raise TooManyViewers
-            self._model = self._model or self._make()
             self._viewers += 1
+            self._by_caller[caller] += 1
         try:
             yield Viewer(self._number)
         finally:
             with self._lock:
                 self._viewers -= 1
-                if not self._viewers:
-                    self._model.close()
-                    self._model = None
-                    self._steps.clear()
-                    self._due = float("-inf")
+                self._by_caller -= collections.Counter((caller,))
+                self._used()
+
+    def _used(self) -> None:
+        self._rests = float("inf") if self._viewers else self._clock.now() + RESTS
+
+    def _changed(self) -> None:
+        """Close the model if it is used no more. Not waited for: a thread that has the lock is using it."""
+        if self._clock.now() < self._rests or not self._lock.acquire(blocking=False):
+            return
+        try:
+            if self._model is not None and self._clock.now() >= self._rests:
+                self._model.close()
+                self._model = None
+                self._steps.clear()
+                self._due = float("-inf")
+        finally:
+            self._lock.release()
 
     def told(self, key: WorkloadKey) -> tuple[str, str] | None:
         """What the pods of this workload were told last, as far as there were viewers then."""
@@ -79,6 +105,11 @@ class Feed:
         """Those of the workloads that there are, as of now."""
         with self._lock:
             return self._current().namespaces
+
+    def all(self, scope: ViewScope) -> list[bytes]:
+        """All there is, in pieces, for one that does not stay."""
+        with self._lock:
+            return list(self._current().full(scope))
 
     def full(self, viewer: Viewer, scope: ViewScope) -> list[bytes]:
         """All there is, in pieces; steps that are taken later follow."""
@@ -100,7 +131,8 @@ class Feed:
 
     def _current(self) -> LiveModel:
         """The model, after a step if one is due."""
-        assert self._model is not None, "there is no viewer"
+        self._model = self._model or self._make(self._changed)
+        self._used()
         now = self._clock.now()
         if now >= self._due:
             self._due = now + self._period

@@ -10,7 +10,7 @@ Called by one thread at a time; changes are reported by any thread.
 import collections
 import dataclasses
 import functools
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from typing import Any, Final, Generic, Protocol, TypeVar
 
 import msgspec
@@ -40,6 +40,10 @@ class ViewScope:
 
     namespaces: frozenset[str] | None
     totals: bool
+
+    def __bool__(self) -> bool:
+        """Whether anything may be shown."""
+        return self.totals or self.namespaces is None or bool(self.namespaces)
 
     def sees(self, namespace: str) -> bool:
         """Whether workloads of this namespace may be shown."""
@@ -105,7 +109,8 @@ class ViewDelta:
                 _part(b"nodes_gone", [_encode(name) for name in self.nodes_gone]),
                 b'"queues":' + self.queues if self.queues is not None else b"",
             ]
-        if self.left_out is not None:
+        if self.left_out is not None and scope.namespaces is None:
+            # Of the other namespaces a viewer learns no number either.
             parts.append(b'"left_out":%d' % self.left_out)
         found = b",".join(part for part in parts if part)
         return b"{%b}" % found if found else b""
@@ -115,15 +120,19 @@ def _part(name: bytes, texts: Sequence[bytes]) -> bytes:
     return b'"%b":[%b]' % (name, b",".join(texts)) if texts else b""
 
 
+def _written_decision(row: LiveDecision) -> _WrittenRow[LiveDecision]:
+    return _WrittenRow(row, _encode(row), row.namespace)
+
+
 class LiveModel:
     """From its creation until `close` the records report changes to it.
 
-    `most` bounds the workloads that are shown; of all others only the number is.
+    `most` bounds the workloads that are shown; of all others only the number is. `heard` is called with each change.
     """
 
-    def __init__(self, context: SchedulerContext, pictures: Pictures, *, most: int) -> None:
-        self._context, self._pictures, self._most = context, pictures, most
-        self._changed: dict[WorkloadKey, None] = dict.fromkeys(context.pod_index.roots())
+    def __init__(self, context: SchedulerContext, pictures: Pictures, *, most: int, heard: Callable[[], None]) -> None:
+        self._context, self._pictures, self._most, self._tell = context, pictures, most, heard
+        self._changed: dict[WorkloadKey, None] = {}
         self._workloads: dict[WorkloadKey, _WrittenRow[LiveWorkload]] = {}
         self._nodes: dict[str, _WrittenRow[LiveNode]] = {}
         self._facts: dict[str, NodeFacts] = {}
@@ -139,6 +148,8 @@ class LiveModel:
         self._log = DecisionLog(context.status, context.pod_index, context.clock.wall, self._note)
         context.table.changed = self._note
         context.status = self._log
+        # What changes from now on is reported: between the two nothing can come that would never be looked at.
+        self._changed.update(dict.fromkeys(context.pod_index.roots()))
 
     def close(self) -> None:
         """The records report nothing any more."""
@@ -148,6 +159,7 @@ class LiveModel:
     def _note(self, key: WorkloadKey) -> None:
         """A record of this workload has changed; called by any thread."""
         self._changed[key] = None
+        self._tell()
 
     @property
     def namespaces(self) -> frozenset[str]:
@@ -168,15 +180,23 @@ class LiveModel:
         if self._snapshot is not before:
             self._step_nodes(delta, devices)
         self._heard, heard = self._log.since(self._heard)
-        delta.decisions = [_WrittenRow(row, _encode(row), row.namespace) for row in heard]
+        guard = self._context.guard
+        for row in heard:
+            name = f"{row.namespace}/{row.name}"
+            written = guard.always("view of decisions", name, functools.partial(_written_decision, row))
+            if written is not None:
+                delta.decisions.append(written)
         self._decisions.extend(delta.decisions)
         now = self._context.clock.now()
         if now >= self._queues_due:
             self._queues_due = now + QUEUES_EVERY
-            queues = _encode(queue_rows.trees(self._pictures.queues()))
-            if queues != self._queues:
+            queues = guard.always("view of queues", "", self._written_queues)
+            if queues is not None and queues != self._queues:
                 delta.queues = self._queues = queues
         return delta
+
+    def _written_queues(self) -> bytes:
+        return _encode(queue_rows.trees(self._pictures.queues()))
 
     def _step_workloads(self, delta: ViewDelta, devices: Collection[str]) -> None:
         records, beyond = self.records(self._snapshot, devices), len(self._beyond)

@@ -7,9 +7,9 @@
     GET /ui/node         the pods on one node (name)
     GET /ui/explain      how a pod would be scheduled now, and why (namespace, pod)
 
-    1 this process leads, or 503                    3 on loopback only: the request is to this machine, or 403
-    2 not too many requests, or 429                   else: a bearer token, that the API server accepts, or 401
-                                                    4 the rights of its owner, for each namespace and for the totals
+    1 this process leads, or 503                    3 not too many requests, or 429
+    2 on loopback only: to this machine, or 403     4 the API server accepts the token, or 401
+      else: there is a bearer token, or 401         5 the rights of its owner, for each namespace and for the totals
 
 A stream ends when the process no longer leads, when the token is no good any more, after the time and the bytes that
 one stream has, and when the viewer is too slow. The last event says why; the viewer may connect again.
@@ -29,6 +29,7 @@ from loguru import logger
 
 from slurm_bridge import errors, ports
 from slurm_bridge.model import texts
+from slurm_bridge.model.callers import Token
 from slurm_bridge.settings import kinds
 from slurm_bridge.view import feed, rows
 from slurm_bridge.view.feed import Feed, Viewer
@@ -152,11 +153,11 @@ class LivePages:
         away = self._backend.leads()
         if away:
             return refusals.later(f"there is no live view here: {away}", 2.0)
-        with self._lock:
-            seconds = self._backend.busy()
-        if seconds:
-            return refusals.crowded("too many requests for the live view", seconds)
-        found = self._rights(request)
+        # What costs nothing is looked at first, so that it takes nothing of the pace of those who may look.
+        token = self._token(request)
+        if isinstance(token, Reply):
+            return token
+        found = self._rights(token)
         if isinstance(found, Reply):
             return found
         try:
@@ -167,21 +168,28 @@ class LivePages:
             logger.warning("the rights of a viewer could not be reviewed: {}", problem)
             return refusals.later("the rights could not be reviewed")
 
-    def _rights(self, request: Request) -> Rights | Reply:
+    def _token(self, request: Request) -> Token | Reply | None:
         """On loopback the request has to name this machine: a page of elsewhere may have its own name lead here."""
         if self._backend.callers is None:
             elsewhere = request.headers.get("sec-fetch-site") == "cross-site"
             if _local(request.headers.get("host", "")) and not elsewhere:
-                return LocalRights()
+                return None
             words = "this address is served on this machine only: use http://127.0.0.1 or http://localhost"
             return refusals.refused(_S.FORBIDDEN, "Forbidden", words)
-        token = callers.bearer(request)
-        if token is None:
-            return refusals.unknown("a bearer token of the Kubernetes cluster is required")
+        required = "a bearer token of the Kubernetes cluster is required"
+        return callers.bearer(request) or refusals.unknown(required)
+
+    def _rights(self, token: Token | None) -> Rights | Reply:
+        with self._lock:
+            seconds = self._backend.busy()
+        if seconds:
+            return refusals.crowded("too many requests for the live view", seconds)
+        if self._backend.callers is None or token is None:
+            return LocalRights()
         caller = callers.reviewed(self._backend.callers, token)
         if isinstance(caller, Reply):
             return caller
-        return TokenRights(self._backend.callers, token, self._backend.clock)
+        return TokenRights(self._backend.callers, token, self._backend.clock, caller.name)
 
     def _scope(self, request: Request, given: Rights) -> ViewScope:
         """Of the namespace that the request names, or of all that the caller may see."""
@@ -190,13 +198,15 @@ class LivePages:
         return ViewScope(frozenset((only,)) if scope.sees(only) else frozenset(), scope.totals) if only else scope
 
     def _stream(self, request: Request, given: Rights) -> Reply:
+        # Before the answer begins: a caller without rights is told so by its status, and takes no place.
+        if not self._scope(request, given):
+            return _no_rights()
         with contextlib.ExitStack() as stack:
             try:
-                viewer = stack.enter_context(self._backend.feed.viewer())
+                viewer = stack.enter_context(self._backend.feed.viewer(given.caller))
             except feed.TooManyViewers:
-                return refusals.later("there are as many viewers as web.live_view.viewers allows", 10.0)
-            # Before the answer begins: a caller without rights is told so by its status.
-            self._scope(request, given)
+                words = "there are as many viewers as web.live_view.viewers allows, or as one caller may have"
+                return refusals.later(words, 10.0)
             events = self._events(request, given, viewer, stack.pop_all())
             # Begun, so that its end gives the place back, whatever becomes of the answer.
             next(events)
@@ -225,12 +235,10 @@ class LivePages:
                 self._backend.ended(why)
 
     def _snapshot(self, request: Request, given: Rights) -> Reply:
-        try:
-            with self._backend.feed.viewer() as viewer:
-                scope = self._scope(request, given)
-                pieces = [msgspec.json.decode(one) for one in self._backend.feed.full(viewer, scope) if one]
-        except feed.TooManyViewers:
-            return refusals.later("there are as many viewers as web.live_view.viewers allows", 10.0)
+        scope = self._scope(request, given)
+        if not scope:
+            return _no_rights()
+        pieces = [msgspec.json.decode(one) for one in self._backend.feed.all(scope) if one]
         whole: dict[str, Any] = {"workloads": [], **_about(self._backend, scope)}
         for piece in pieces:
             whole = {**piece, **whole, "workloads": [*whole["workloads"], *piece.get("workloads", ())]}
@@ -326,6 +334,11 @@ class _Events:
             self.why = "rights"
             return True
         return False
+
+
+def _no_rights() -> Reply:
+    words = "you may list neither nodes nor pods where there are workloads; name a namespace whose pods you may list"
+    return refusals.refused(_S.FORBIDDEN, "Forbidden", words)
 
 
 def _sees(given: Rights, namespace: str) -> bool:

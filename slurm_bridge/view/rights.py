@@ -22,7 +22,9 @@ MOST_NAMESPACES: Final = 256
 
 
 class LocalRights:
-    """Of viewers on this machine, where the daemon listens on loopback only."""
+    """Of viewers on this machine, where the daemon listens on loopback only; they are not told apart."""
+
+    caller: Final = ""
 
     def scope(self, _namespaces: Collection[str]) -> ViewScope:
         """Everything."""
@@ -36,7 +38,8 @@ class LocalRights:
 class TokenRights:
     """Of the owner of a token; used by one thread. The errors of ports.Callers pass through."""
 
-    def __init__(self, callers: ports.Callers, token: Token, clock: ports.Clock) -> None:
+    def __init__(self, callers: ports.Callers, token: Token, clock: ports.Clock, caller: str) -> None:
+        self.caller = caller
         self._callers, self._token, self._clock = callers, token, clock
         self._until = clock.now() + COUNTS_FOR
         self._everywhere: bool | None = None

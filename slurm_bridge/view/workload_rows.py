@@ -72,12 +72,12 @@ def row(records: ViewRecords, key: WorkloadKey, number: int) -> LiveWorkload | N
         job=job.job_id if job is not None else 0,
         reason=texts.bounded(reason, _MOST_NAME),
         message=texts.bounded(message, rows.MOST_TEXT),
-        partition=view.partition if view is not None else "",
-        account=view.account if view is not None else "",
+        partition=texts.bounded(view.partition, _MOST_NAME) if view is not None else "",
+        account=texts.bounded(view.account, _MOST_NAME) if view is not None else "",
         cpus=cpus,
         memory=memory,
         gpus=devices,
-        nodes=tuple(nodes[: rows.MOST_NODES]),
+        nodes=tuple(texts.bounded(name, _MOST_NAME) for name in nodes[: rows.MOST_NODES]),
         node_count=len(nodes),
         priority=lead.spec.priority or 0,
         created=seconds(lead.metadata.creation_timestamp),
@@ -129,7 +129,7 @@ def condition(members: WorkloadPods) -> tuple[str, str] | None:
 
 
 def nodes_of(records: ViewRecords, members: WorkloadPods, job: Placeholder | None) -> Sequence[str]:
-    """Kubernetes' names of the nodes that it is on, or that its running job holds."""
+    """Kubernetes' names of the nodes that it is on, or that its running job holds; an annotation may say anything."""
     pod = members.first(*PLACED)
     if pod is not None and members.count(*PLACED) == 1:
         return (pod.spec.node_name,)

@@ -54,7 +54,7 @@ def row(number: int, beat: int = 0) -> rows.LiveWorkload:
 class Crowd:
     """In the place of a LiveModel: ten thousand rows, of which some change with each step."""
 
-    def __init__(self) -> None:
+    def __init__(self, _heard: object) -> None:
         self.namespaces = frozenset({"a", "b"})
         self.beat = 0
 

@@ -27,7 +27,7 @@ class Window:
 
     def __init__(self, bridge: Bridge, *, most: int = 1000, pictures: Pictures | None = None) -> None:
         self.bridge = bridge
-        self.model = LiveModel(bridge.core.context, pictures or Pictures(), most=most)
+        self.model = LiveModel(bridge.core.context, pictures or Pictures(), most=most, heard=lambda: None)
 
     def step(self, scope: ViewScope = EVERYTHING) -> Mapping[str, Any]:
         """What has changed, by names; no more than was sent."""

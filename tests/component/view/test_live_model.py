@@ -1,7 +1,9 @@
 """The rows of the live view, on a whole core between two pocket worlds."""
 
+import dataclasses
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
+from typing import Any
 
 import pytest
 
@@ -10,6 +12,7 @@ from slurm_bridge.model import kinds, names
 from slurm_bridge.model.meta import ObjectMeta
 from slurm_bridge.model.pod import Container, Pod, PodSpec, ResourceNeeds
 from slurm_bridge.runtime.clock import thread_seconds
+from slurm_bridge.scheduler.pod_index import PodIndex
 from slurm_bridge.view import details
 from slurm_bridge.view.live_model import EVERYTHING, ViewScope
 from tests.component.scheduler.whole_core import Bridge
@@ -198,6 +201,24 @@ def test_names_and_texts_of_users_are_bounded_and_printable(bridge: Bridge) -> N
     assert all(len(str(value)) <= 300 and str(value).isprintable() for row in found for value in row.values())
 
 
+def test_names_of_nodes_that_users_write_are_bounded_and_printable(bridge: Bridge) -> None:
+    """The annotation that names Slurm's node of a bound pod is the user's to change."""
+    group = {names.GROUP: "g", names.GROUP_SIZE: "2"}
+    bridge.pod("a", annotations=group)
+    bridge.pod("b", annotations=group)
+    bridge.pod("good")
+    bridge.run(20)
+    for number, name in enumerate(("a", "b")):
+        evil = f"\x1b[2J{number}" + "x" * 100_000
+        merged = {"metadata": {"annotations": {names.ANNOTATION_SLURM_NODE: evil}}}
+        bridge.kube.merge(kinds.PODS, (NAMESPACE, name), merged)
+    bridge.run(3)
+    found = {row["name"]: row for row in Window(bridge).step()["workloads"]}
+    assert [name[:5] for name in found["g"]["nodes"]] == ["?[2J0", "?[2J1"]
+    assert all(name.isprintable() and len(name) <= 253 for name in found["g"]["nodes"])
+    assert found["good"]["nodes"] == [bridge.node_of("good")]
+
+
 def test_beyond_the_most_workloads_only_the_number_is_shown(bridge: Bridge) -> None:
     """When one that is shown goes, another takes its place."""
     for number in range(4):
@@ -212,6 +233,65 @@ def test_beyond_the_most_workloads_only_the_number_is_shown(bridge: Bridge) -> N
     assert sum(len(one.get("workloads", ())) for one in steps) >= 1
     assert len(window.full()["workloads"]) == 2
     assert [one["left_out"] for one in steps if "left_out" in one][-1] == 1
+
+
+@pytest.mark.security("rights")
+def test_only_viewers_of_all_namespaces_learn_how_many_are_not_shown(bridge: Bridge) -> None:
+    """A viewer of the live view who may not list the pods of all namespaces learns no number of those left out."""
+    for name in ("a", "b"):
+        bridge.pod(name)
+    bridge.run(3)
+    window = Window(bridge, most=1)
+    delta, scope = window.model.step(), ViewScope(frozenset({NAMESPACE}), totals=True)
+    assert b"left_out" in delta.text(EVERYTHING)
+    assert all(b"left_out" not in one for one in (delta.text(scope), *window.model.full(scope)))
+
+
+def test_a_workload_that_comes_while_a_view_begins_is_shown(bridge: Bridge) -> None:
+    """Changes are reported before the list of workloads is read."""
+    bridge.pod("a")
+    bridge.step()
+    index, key = bridge.core.context.pod_index, bridge.key("a")
+    bridge.core.context.pod_index = Late(index, lambda: bridge.core.context.table.changed(key))  # type: ignore[assignment]
+    window = Window(bridge)
+    bridge.core.context.pod_index = index
+    assert [row["name"] for row in window.step()["workloads"]] == ["a"]
+
+
+class Late:
+    """The pod index, of which a workload is reported as soon as its list, without this workload, was read."""
+
+    def __init__(self, inner: PodIndex, after: Callable[[], None]) -> None:
+        self._inner, self._after = inner, after
+
+    def roots(self) -> tuple[names.WorkloadKey, ...]:
+        self._after()
+        return ()
+
+    def __getattr__(self, name: str) -> object:
+        return getattr(self._inner, name)
+
+
+def test_a_picture_or_a_decision_that_cannot_be_written_stops_only_itself(bridge: Bridge) -> None:
+    """Half a letter has no place in JSON: the workloads of others are shown all the same."""
+    window = Window(bridge, pictures=Broken())
+    bridge.pod("a")
+    bridge.pod("good")
+    bridge.step()
+    root = bridge.core.context.pod_index.workload(bridge.key("a")).root
+    broken = dataclasses.replace(root, kind="\ud800")
+    bridge.core.context.status.waiting_together(broken, bridge.core.context.pod_index.workload(root.key), "X", "x")
+    step = window.step()
+    assert {"good"} <= {row["name"] for row in step["workloads"]}
+    assert "queues" not in step
+    assert "X" not in [one["reason"] for one in step.get("decisions", ())]
+
+
+class Broken(Pictures):
+    """The queues have half a letter."""
+
+    def queues(self) -> Mapping[str, Any]:
+        return {"partition": "\ud800", "queues": None}
 
 
 def test_after_the_last_viewer_the_core_reports_nothing(bridge: Bridge) -> None:

@@ -7,6 +7,7 @@ import pytest
 from slurm_bridge import errors
 from slurm_bridge.cli import live_rows, top_text
 from slurm_bridge.cli.live_rows import LiveRows, RowChoice
+from slurm_bridge.runtime.clock import thread_seconds
 from slurm_bridge.view import rows as view_rows
 
 ABOUT = {
@@ -140,9 +141,47 @@ def test_what_a_terminal_obeys_is_not_written_to_it() -> None:
     shown = [
         *top_text.plain(top_text.workloads(list(rows.workloads.values()), 200, 0.0)[1]),
         *top_text.plain(top_text.decisions(rows, 200)[1]),
-        *top_text.wrapped(evil, 80),
+        *top_text.plain([(line, "")] for line in top_text.wrapped(evil, 80)),
     ]
     assert all(line.isprintable() for line in shown)
+
+
+def test_lists_and_names_of_fields_are_printable_in_every_row() -> None:
+    """Names of nodes, partitions, queues and resources are texts of others, too; those that go are found again."""
+    evil = "\x1b[2J"
+    sent = [evil, *node("n")[1:4], [evil], *node("n")[5:]]
+    queue = {"partition": evil, "queues": [{"path": evil, "depth": 0, "used": {evil: 1}}]}
+    rows = known(workload(1, nodes=[evil]), nodes=[sent], queues=[queue])
+    texts = [*rows.workloads[1]["nodes"], *rows.nodes["?[2J"]["partitions"], str(rows.queues)]
+    assert all(text.isprintable() and "x1b" not in text for text in texts)
+    rows.apply({"nodes_gone": [evil]})
+    assert rows.nodes == {}
+
+
+def test_details_are_written_without_what_a_terminal_obeys() -> None:
+    """They come from the daemon as they are: every field of them is made printable where it is written."""
+    evil = "\x1b[2J\n"
+    found = dict.fromkeys(("kind", "namespace", "name", "stage", "reason", "message", "step"), evil)
+    member, job = {"name": evil, "state": evil, "node": evil}, {"attempt": evil, "text": evil}
+    timeline = [{"at": 1000, "text": evil}]
+    whole = {**found, "row": {"pods": 1}, "members": [member], "jobs": [job], "timeline": timeline}
+    pod = {"namespace": evil, "name": evil, "job": evil, "cpus": evil, "gpus": evil}
+    row = known(nodes=[[evil, "", evil, evil, [evil], *node("n")[5:]]]).nodes["?[2J?"]
+    shown = [
+        *top_text.plain(top_text.detail(whole, 0.0, 80)),
+        *top_text.plain(top_text.node_detail(row, {"pods": [pod], "unseen": 0}, 80)),
+        *top_text.plain(top_text.explanation({"text": evil * 2}, 80)),
+    ]
+    assert all(line.isprintable() for line in shown)
+
+
+def test_a_text_of_any_length_is_cut_at_once() -> None:
+    """Letters that take no cell are no way around."""
+    assert top_text.fit("x" * 10_000_000, 5) == "xxxx…"
+    assert top_text.width_of(top_text.fit("e" + "\u0301" * 10_000_000, 5)) == 5
+    began = thread_seconds()
+    top_text.fit("訓" * 500_000, 40)
+    assert thread_seconds() - began < 0.1
 
 
 def test_the_header_sums_up() -> None:

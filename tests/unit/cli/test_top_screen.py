@@ -194,6 +194,15 @@ def test_a_row_is_explained(screen: Screen) -> None:
     assert "line two" in screen.press("\x1b", "\n", "x", curses.KEY_DOWN)
 
 
+def test_nothing_that_a_terminal_obeys_is_drawn(screen: Screen, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The daemon's answers and its errors are texts of others; the window takes printable letters only."""
+    evil = "\x1b[2J\n"
+    monkeypatch.setitem(DETAIL, "members", [{"name": "train-39", "state": "waiting", "node": evil}])
+    assert "waiting" in screen.press("\n")
+    screen.feed.note = f"no answer: {evil}"
+    assert "no answer: ?[2J?" in screen.press("\x1b")
+
+
 def test_the_other_views_have_keys(screen: Screen) -> None:
     """A node opens like a workload; queues and decisions are lists."""
     assert "n1" in screen.press("2")

@@ -95,7 +95,7 @@ class Office:
         self.bytes = 0
         self.busy = self.slow = 0.0
         self.explained: list[tuple[str, str, bool]] = []
-        self.feed = Feed(lambda: self.model, self.clock, most=most, period=1.0)  # type: ignore[arg-type,return-value]
+        self.feed = Feed(lambda _heard: self.model, self.clock, most=most, period=1.0)  # type: ignore[arg-type,return-value]
         backend = ViewBackend(
             feed=self.feed,
             details=DetailSource(),
