@@ -7,7 +7,7 @@ CPU counts by itself. Partitions, which share counters, count where the table sa
 
 import dataclasses
 import itertools
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Final
 
 from slurm_bridge.cluster.rules import cpu_groups
@@ -83,6 +83,10 @@ class DeviceSight:
     matches: Matches
     class_of: ClassOf = class_resources.no_class
     kept_back: Callable[[str], Sequence[NodeDevice]] = dataclasses.field(default=lambda _node: ())
+
+    def all_on(self, node: str) -> Iterator[NodeDevice]:
+        """All devices of a node that have names: what keeps one back takes it from none that has it."""
+        return itertools.chain(self.on(node), (one for one in self.kept_back(node) if one.id.device))
 
     def options(self, pod: Pod, forms: Forms = device_claims.no_forms) -> tuple[Option, ...] | Unrequestable:
         """What its claims may ask for."""

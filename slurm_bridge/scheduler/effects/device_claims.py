@@ -154,10 +154,10 @@ def _given(ctx: SchedulerContext, read: Placeholder) -> Mapping[str, NodeShare] 
 
 
 def holders(ctx: SchedulerContext, sight: DeviceSight, nodes: Iterable[str]) -> Holders:
-    """Of the devices of these nodes, as the claims say, and as we have written since."""
+    """Of the devices of these nodes, also of those kept back, as the claims say, and as we have written since."""
     # Read first: what the watch tells of from here on is among the claims.
     pending = ctx.device_writes.pending(sight.claim, ctx.clock.now())
-    there = (one.id for node in nodes for one in sight.on(node))
+    there = (one.id for node in nodes for one in sight.all_on(node))
     of = {device: claim for device in there if (claim := sight.holder(device)) is not None}
     of.update(pending.devices)
     return Holders(

@@ -86,7 +86,7 @@ def _overlapping(there: NodeClaims, one: NodeDevice) -> frozenset[DeviceId]:
     sets, pool = one.device.counter_sets, one.id[:2]
     return frozenset(
         other.id
-        for other in there.sight.on(there.node)
+        for other in there.sight.all_on(there.node)
         if other.id[:2] == pool and not sets.isdisjoint(other.device.counter_sets)
     )
 

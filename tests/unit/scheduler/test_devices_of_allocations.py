@@ -2,6 +2,7 @@
 
 import dataclasses
 import types
+from collections.abc import Sequence
 from typing import Any, cast
 
 import msgspec
@@ -13,6 +14,7 @@ from slurm_bridge.model.devices import (
     AllocatedDevices,
     ClaimAllocation,
     Consumer,
+    CounterConsumption,
     Device,
     DeviceAttribute,
     DeviceClaim,
@@ -144,6 +146,43 @@ def test_only_the_devices_of_the_nodes_are_looked_up() -> None:
     ctx = types.SimpleNamespace(device_writes=DeviceWrites(), clock=types.SimpleNamespace(now=lambda: 1.0))
     found = effects.holders(cast("SchedulerContext", ctx), dataclasses.replace(sight(), holder=holder), ["n1"])
     assert (found.of, asked) == ({}, list(GPUS))
+
+
+def part(name: str, *sets: str, index: int = 0) -> NodeDevice:
+    """A slice of a GPU, which consumes these counters."""
+    consumed = tuple(CounterConsumption(counter_set=one) for one in sets)
+    said = Device(name=name, attributes={"index": DeviceAttribute(integer=index)}, consumes_counters=consumed)
+    return NodeDevice(id=DeviceId(CLASS, "n1", name), device=said)
+
+
+def holders_of(seen: DeviceSight) -> Holders:
+    """As the scheduler finds them."""
+    ctx = types.SimpleNamespace(device_writes=DeviceWrites(), clock=types.SimpleNamespace(now=lambda: 1.0))
+    return effects.holders(cast("SchedulerContext", ctx), seen, ["n1"])
+
+
+class TestParts:
+    """Slices of GPUs, of which Slurm gives the whole."""
+
+    ROW = dataclasses.replace(ROW, partitions=True)
+
+    def look(self, there: Sequence[NodeDevice], back: Sequence[NodeDevice], *claims: ResourceClaim) -> DevicesFound:
+        """What the claim of the pod gets where these can be given away, and those are kept back."""
+        seen = sight(*claims, row=self.ROW)
+        seen = dataclasses.replace(seen, on=lambda _node: there, kept_back=lambda _node: back)
+        holders = dataclasses.replace(holders_of(seen), left=lambda _claim: False)
+        spots = [Spot(pod=POD, slurm_name="n1", node=NODE)]
+        share = NodeShare(node="n1", cpus=1, memory_mib=1, devices="gpu:1(IDX:0)")
+        return device_claims.look(spots, {"n1": share}, {}, seen, holders)
+
+    @pytest.mark.security("neighbours")
+    def test_a_slice_with_a_taint_still_has_its_part(self) -> None:
+        """Its pod runs on: another slice of the GPU is not given away."""
+        held, other = part("mig-0", "g0"), part("mig-1", "g0")
+        theirs = claim(1, held.id, name="theirs")
+        found = self.look([other], [held], claim(1), theirs)
+        assert found.writes == ()
+        assert "ResourceClaim team/theirs still has" in found.message
 
 
 class TestAllDevices:
