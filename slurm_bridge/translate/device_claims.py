@@ -128,6 +128,11 @@ class AskedDevices:
         return dataclasses.replace(self, row=self.row.of_type(kind), count=count)
 
     @property
+    def nameless(self) -> "AskedDevices":
+        """The same for all requests for the same."""
+        return dataclasses.replace(self, request="")
+
+    @property
     def results(self) -> int:
         """So many devices a claim is given for it, as Kubernetes counts."""
         return 1 if self.row.capacity else self.count

@@ -272,9 +272,11 @@ def distributed(wanted: Sequence[tuple[AskedDevices, Sequence[NodeDevice]]]) -> 
 def _single(wanted: Sequence[tuple[AskedDevices, Sequence[NodeDevice]]]) -> list[DeviceId] | None:
     """One after the other; of what can be divided each request gets one part of each, and no two have parts of one."""
     choices: list[dict[DeviceId, DeviceId]] = []
+    alike: dict[tuple[DeviceRow, int], dict[DeviceId, DeviceId]] = {}
     for asked, found in wanted:
-        parts: dict[DeviceId, DeviceId] = {}
-        for one in found:
+        # Requests for the same have the very same devices to choose from.
+        parts = alike.setdefault((asked.row, id(found)), {})
+        for one in found if not parts else ():
             parts.setdefault(whole(one, asked.row), one.id)
         # A device more than there are is enough to know that there are too few.
         choices += [parts] * min(asked.count, len(parts) + 1)

@@ -38,6 +38,7 @@ from slurm_bridge.scheduler.placement.claim_writes import Allocate, DropClaim, T
 from slurm_bridge.scheduler.placement.node_claims import DevicesFound, Holders
 from slurm_bridge.translate import class_resources
 from slurm_bridge.translate.device_claims import DeviceRow
+from tests.effort import Work
 from tests.unit.hooks.builders import cluster, node, pod
 
 CLASS = "gpu.x.io"
@@ -183,6 +184,25 @@ class TestParts:
         found = self.look([other], [held], claim(1), theirs)
         assert found.writes == ()
         assert "ResourceClaim team/theirs still has" in found.message
+
+    @pytest.mark.security("fairness")
+    def test_many_slices_cost_little(self) -> None:
+        """Eight requests for slices of eight GPUs, each of which has thirty that overlap; other claims have some."""
+        every = [part(f"mig-{gpu}-{number}", f"g{gpu}", index=gpu) for gpu in range(9) for number in range(30)]
+        requests = tuple(
+            DeviceRequest(name=f"r{number}", exactly=ExactRequest(device_class_name=CLASS)) for number in range(8)
+        )
+        one = msgspec.structs.replace(claim(1), spec=ResourceClaimSpec(devices=DeviceClaim(requests=requests)))
+        theirs = claim(1, every[-1].id, name="theirs")
+        seen = dataclasses.replace(sight(one, theirs, row=self.ROW), on=lambda _node: every)
+        share = NodeShare(node="n1", cpus=1, memory_mib=1, devices="gpu:8(IDX:0-7)")
+        holders = holders_of(seen)
+        with Work() as work:
+            found = device_claims.look([Spot(pod=POD, slurm_name="n1", node=NODE)], {"n1": share}, {}, seen, holders)
+        (write,) = found.writes
+        assert isinstance(write, Allocate)
+        assert {device.device.split("-")[1] for _, device in write.devices} == set("01234567")
+        assert work.total < 50 * len(every)
 
 
 class TestAllDevices:
