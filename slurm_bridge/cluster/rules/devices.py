@@ -146,14 +146,18 @@ class DeviceSight:
         Slurm gives any devices of a GRES: each of them on this node has to do, or the allocation could be of no use.
         """
         there, once = self.on(node), self.once()
-        if any(one.open or not once.has_all(one, node) for one in asked):
+        alike = dict.fromkeys(one.nameless for one in asked)
+        if any(one.open or not once.has_all(one, node) for one in alike):
             return LACKS, 0
-        fitting = [(one, once.fitting(one, there)) for one in asked]
-        if distributed(fitting) is None:
+        different = {one: once.fitting(one, there) for one in alike}
+        if distributed([(one, different[one.nameless]) for one in asked]) is None:
             return LACKS, 0
-        if any(once.alike(one, there) - {_unit(each, one.row) for each in found} for one, found in fitting):
+        if any(once.alike(one, there) - {_unit(each, one.row) for each in found} for one, found in different.items()):
             return MIXED, 0
-        return "", min((_times(driver, fitting) for driver in {one.row.driver for one in asked}), default=0)
+        counts: dict[str, int] = {}
+        for one in asked:
+            counts[one.row.driver] = counts.get(one.row.driver, 0) + one.count
+        return "", min((_wholes(driver, different) // count for driver, count in counts.items()), default=0)
 
     def once(self) -> "DeviceSight":
         """Each condition is looked at once for each device, however many requests have it."""
@@ -184,10 +188,10 @@ def _unit(one: NodeDevice, row: DeviceRow) -> object:
     return whole(one, row) if index is None else index
 
 
-def _times(driver: str, fitting: Sequence[tuple[AskedDevices, Sequence[NodeDevice]]]) -> int:
-    """For how many pods the devices of a driver are enough, at most."""
-    mine = [(one, found) for one, found in fitting if one.row.driver == driver]
-    return len({whole(each, one.row) for one, found in mine for each in found}) // sum(one.count for one, _ in mine)
+def _wholes(driver: str, fitting: Mapping[AskedDevices, Sequence[NodeDevice]]) -> int:
+    """How many wholes of a driver there are for requests, at most."""
+    mine = [(one, found) for one, found in fitting.items() if one.row.driver == driver]
+    return len({whole(each, one.row) for one, found in mine for each in found})
 
 
 def _of_sort(one: NodeDevice, asked: AskedDevices) -> bool:
@@ -253,13 +257,16 @@ def distributed(wanted: Sequence[tuple[AskedDevices, Sequence[NodeDevice]]]) -> 
     CPUs of groups are all of one group for a request. Always the same ones.
     """
     parts = [pair for pair in wanted if pair[0].row.capacity]
-    packed = cpu_groups.packed([_wish(asked, found) for asked, found in parts])
+    # Requests for the same have the very same CPUs to choose from.
+    there = {id(found): found for _, found in parts}
+    groups = {key: _groups(found) for key, found in there.items()}
+    packed = cpu_groups.packed([GroupWish(asked.count, groups[id(found)]) for asked, found in parts])
     if packed is None:
         return None
     single = _single([pair for pair in wanted if not pair[0].row.capacity])
     if single is None:
         return None
-    names = {str(one.id): one.id for _, found in parts for one in found}
+    names = {str(one.id): one.id for found in there.values() for one in found}
     of_groups, of_others = iter(packed), iter(single)
     return tuple(
         tuple(names[name] for name in next(of_groups))
@@ -293,13 +300,11 @@ def whole(one: NodeDevice, row: DeviceRow) -> DeviceId:
     return one.id._replace(device=f"/{'/'.join(sorted(sets))}") if sets else one.id
 
 
-def _wish(asked: AskedDevices, found: Sequence[NodeDevice]) -> GroupWish:
+def _groups(found: Sequence[NodeDevice]) -> Mapping[str, Sequence[str]]:
     by_group: dict[str, list[NodeDevice]] = {}
     for one in found:
         by_group.setdefault(str(one.id).rpartition("/")[0], []).append(one)
-    return GroupWish(
-        asked.count, {group: [str(one.id) for one in sorted(there, key=_core)] for group, there in by_group.items()}
-    )
+    return {group: [str(one.id) for one in sorted(there, key=_core)] for group, there in by_group.items()}
 
 
 def _core(one: NodeDevice) -> tuple[int, int]:
