@@ -30,11 +30,16 @@ _MOST_DIGITS = 6
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
 class NodeDevice:
-    """A device of a node, and what its driver says of it. `cpu`: it is a CPU of this group of CPUs."""
+    """A device of a node, and what its driver says of it. `cpu`: it is a CPU of this group of CPUs.
+
+    `part_of` names all counter sets that hang together with its own, by devices that have parts of several. It is the
+    same for all devices of the pool that have a part of any of these, and no device's name.
+    """
 
     id: DeviceId
     device: Device
     cpu: Cpu | None = None
+    part_of: str = ""
 
     def index(self, row: DeviceRow) -> int | None:
         """Slurm's index of it, or the number of the CPU; None where the attribute is missing, or is no index."""
@@ -228,6 +233,7 @@ def by_node(slices: Iterable[ResourceSlice]) -> Mapping[str, NodeInventory]:
     for (node, driver, pool), specs in devices.pools(slices).items():
         published = devices.published(specs)
         counting = {one.name: one for one in devices.with_partitions(published or ())}
+        together = _together(one.counter_sets for one in published or ())
         for one in published if published is not None else (Device(),):
             id_ = DeviceId(driver, pool, one.name)
             counts = counting.get(one.name) is one and not one.binding_conditions
@@ -236,7 +242,8 @@ def by_node(slices: Iterable[ResourceSlice]) -> Mapping[str, NodeInventory]:
                 for cpu in (cpu_groups.cpus(driver, one) if counts else ())
             ]
             if counts and not one.allow_multiple_allocations:
-                parts = [NodeDevice(id=id_, device=one)]
+                part_of = f"/{together[min(one.counter_sets)]}" if one.consumes_counters else ""
+                parts = [NodeDevice(id=id_, device=one, part_of=part_of)]
             if parts:
                 usable.setdefault(node, []).extend(parts)
             else:
@@ -245,6 +252,22 @@ def by_node(slices: Iterable[ResourceSlice]) -> Mapping[str, NodeInventory]:
         node: NodeInventory(usable=_sorted(usable.get(node, ())), kept_back=_sorted(others.get(node, ())))
         for node in usable.keys() | others.keys()
     }
+
+
+def _together(each: Iterable[frozenset[str]]) -> Mapping[str, str]:
+    """For each counter set the first of those that devices connect with it."""
+    members: dict[str, set[str]] = {}
+    for sets in each:
+        known = [members.get(one) or {one} for one in sets]
+        joined = max(known, key=len, default=set[str]())
+        for other in known:
+            if other is not joined:
+                # The smaller one goes into the larger one: a set moves seldom.
+                joined |= other
+                members.update(dict.fromkeys(other, joined))
+        members.update(dict.fromkeys(sets - members.keys(), joined))
+    first = {key: min(one) for key, one in {id(one): one for one in members.values()}.items()}
+    return {name: first[id(one)] for name, one in members.items()}
 
 
 def _sorted(found: Iterable[NodeDevice]) -> tuple[NodeDevice, ...]:
@@ -296,8 +319,7 @@ def whole(one: NodeDevice, row: DeviceRow) -> DeviceId:
     index = one.index(row) if row.index else None
     if index is not None:
         return DeviceId(one.id.driver, "", f"/{row.gres.name.lower()}/{index}")
-    sets = one.device.counter_sets
-    return one.id._replace(device=f"/{'/'.join(sorted(sets))}") if sets else one.id
+    return one.id._replace(device=one.part_of) if one.part_of else one.id
 
 
 def _groups(found: Sequence[NodeDevice]) -> Mapping[str, Sequence[str]]:
