@@ -241,14 +241,22 @@ class TestSiblings:
     """Two pods of one job, each with a claim of its own."""
 
     @staticmethod
-    def look(mine: ResourceClaim, theirs: ResourceClaim, given: str, **of: ResourceClaim) -> DevicesFound:
+    def look(
+        mine: ResourceClaim,
+        theirs: ResourceClaim,
+        given: str,
+        there: Sequence[NodeDevice] = (),
+        **of: ResourceClaim,
+    ) -> DevicesFound:
         """`of` says which claim may have which device already: answers were lost."""
         other = pod("b", resource_claims=({"name": "it", "resourceClaimName": "theirs"},))
         users = ResourceClaimStatus(
             allocation=theirs.status.allocation,
             reserved_for=(Consumer(resource="pods", name="b", uid=other.uid),) if theirs.held else (),
         )
-        seen = sight(mine, msgspec.structs.replace(theirs, status=users))
+        row = dataclasses.replace(ROW, partitions=bool(there))
+        seen = sight(mine, msgspec.structs.replace(theirs, status=users), row=row)
+        seen = dataclasses.replace(seen, on=lambda _node: there) if there else seen
         share = NodeShare(node="n1", cpus=1, memory_mib=1, devices=given)
         spots = [Spot(pod=one, slurm_name="n1", node=NODE) for one in (POD, other)]
         maybe = {GPUS[int(name[-1])]: one for name, one in of.items()}
@@ -276,6 +284,13 @@ class TestSiblings:
             (TakeBack, "theirs")
         ]
         assert found.waiting
+
+    def test_parts_of_one_gpu_that_both_have_are_taken_back_from_one(self) -> None:
+        """They are different devices, which share counters."""
+        parts = part("mig-0", "g0"), part("mig-1", "g0")
+        mine, theirs = claim(1, parts[0].id), claim(1, parts[1].id, name="theirs")
+        found = self.look(mine, theirs, "gpu:2(IDX:0-1)", parts)
+        assert [one.claim.key[1] for one in found.writes if isinstance(one, TakeBack)] == ["theirs"]
 
 
 class TestNotNeeded:
