@@ -241,12 +241,14 @@ class AllocatedDevices(Record, frozen=True, kw_only=True):
     config: tuple[DeviceConfiguration, ...] = ()
 
     def ids(self, result: AllocatedDevice) -> tuple[DeviceId, ...]:
-        """The device; of a group of CPUs those that the parameters name."""
+        """The device; of a group of CPUs those that the parameters name, else the group."""
         if result.consumed_capacity is None:
             return (result.id,)
-        mine = (one for one in self.config if result.request in one.requests)
-        found = next((cpus for one in mine if (cpus := cpus_in(one, result.driver)) is not None), None)
-        return (result.id,) if found is None else tuple(cpu_id(result.id, cpu) for cpu in sorted(found))
+        names = {result.request, result.request.partition("/")[0]}
+        mine = (one for one in self.config if not one.requests or names.intersection(one.requests))
+        # Which of several the driver follows is not known.
+        found = frozenset[int]().union(*(cpus_in(one, result.driver) or () for one in mine))
+        return tuple(cpu_id(result.id, cpu) for cpu in sorted(found)) if found else (result.id,)
 
 
 class _CpuConfig(Record, frozen=True, kw_only=True):
@@ -267,6 +269,11 @@ _cpu_opaque = msgspec.json.Decoder(_CpuOpaque)
 def cpu_id(group: DeviceId, cpu: int) -> DeviceId:
     """A CPU of a group, as if it were a device."""
     return group._replace(device=f"{group.device}/{cpu}")
+
+
+def group_of(cpu: DeviceId) -> DeviceId:
+    """What `cpu_id` was made of."""
+    return cpu._replace(device=cpu.device.rpartition("/")[0])
 
 
 def cpus_in(config: DeviceConfiguration, driver: str) -> frozenset[int] | None:

@@ -143,7 +143,7 @@ def parameters(config: DeviceConfiguration) -> Any:
 def _results(claim: ResourceClaim, asked: AskedDevices, found: Sequence[DeviceId]) -> Iterable[Manifest]:
     """Each device; of a group of CPUs its part, which has an id of its own that is the same at every try."""
     if asked.row.capacity:
-        group = found[0]._replace(device=found[0].device.rpartition("/")[0])
+        group = devices.group_of(found[0])
         share = str(uuid.uuid5(uuid.NAMESPACE_OID, f"{claim.uid}/{asked.request}"))
         consumed = {asked.row.capacity: str(len(found))}
         yield {**_result(asked, group), "shareID": share, "consumedCapacity": consumed}

@@ -8,6 +8,7 @@ from typing import Any, cast
 import msgspec
 import pytest
 
+from slurm_bridge.cluster.rules.cpu_groups import Cpu
 from slurm_bridge.cluster.rules.devices import DeviceSight, NodeDevice
 from slurm_bridge.model.devices import (
     AllocatedDevice,
@@ -160,6 +161,21 @@ def holders_of(seen: DeviceSight) -> Holders:
     """As the scheduler finds them."""
     ctx = types.SimpleNamespace(device_writes=DeviceWrites(), clock=types.SimpleNamespace(now=lambda: 1.0))
     return effects.holders(cast("SchedulerContext", ctx), seen, ["n1"])
+
+
+@pytest.mark.security("neighbours")
+def test_a_claim_with_a_group_of_cpus_has_each_of_them() -> None:
+    """Where it does not say which ones."""
+    group = DeviceId(CLASS, "n1", "group")
+    theirs = claim(1, group, name="theirs")
+    cpus = [
+        NodeDevice(
+            id=group._replace(device=f"group/{number}"), device=Device(name="group"), cpu=Cpu(number, number, "c")
+        )
+        for number in range(2)
+    ]
+    seen = dataclasses.replace(sight(theirs), on=lambda _node: cpus)
+    assert holders_of(seen).of == {one.id: theirs for one in cpus}
 
 
 class TestParts:
