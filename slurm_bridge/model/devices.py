@@ -74,7 +74,7 @@ class DeviceConfiguration(Record, frozen=True, kw_only=True):
         """For which they are; "" where that is not said."""
         try:
             return _for_driver.decode(self.opaque).driver if self.size else ""
-        except msgspec.DecodeError:
+        except (msgspec.DecodeError, RecursionError):
             return ""
 
 
@@ -282,7 +282,7 @@ def cpus_in(config: DeviceConfiguration, driver: str) -> frozenset[int] | None:
         return None
     try:
         found = _cpu_opaque.decode(config.opaque)
-    except msgspec.DecodeError:
+    except (msgspec.DecodeError, RecursionError):
         return None
     return cpuset.parse(found.parameters.cpu_config.cpuset) if found.driver == driver else None
 

@@ -5,6 +5,8 @@ import uuid
 from collections.abc import Iterable, Sequence
 from typing import Any
 
+import msgspec
+
 from slurm_bridge.cluster.rules.devices import DeviceSight
 from slurm_bridge.model import devices
 from slurm_bridge.model.devices import FINALIZER, DeviceConfiguration, DeviceId, ResourceClaim
@@ -136,8 +138,11 @@ def configs(one: PodClaim, sight: DeviceSight) -> Iterable[Manifest]:
 
 
 def parameters(config: DeviceConfiguration) -> Any:
-    """What a driver is handed; None where there is nothing."""
-    return json_decoder.decoder(object).decode(config.opaque) if config.size else None
+    """What a driver is handed; None where there is nothing that can be read."""
+    try:
+        return json_decoder.decoder(object).decode(config.opaque) if config.size else None
+    except (msgspec.DecodeError, RecursionError):
+        return None
 
 
 def _results(claim: ResourceClaim, asked: AskedDevices, found: Sequence[DeviceId]) -> Iterable[Manifest]:

@@ -6,7 +6,8 @@ from typing import Any
 import msgspec
 import pytest
 
-from slurm_bridge.model.devices import ResourceClaim
+from slurm_bridge.model.devices import DeviceConfiguration, ResourceClaim, cpus_in
+from slurm_bridge.scheduler.placement import claim_writes
 
 GROUP = {"request": "main/sub", "driver": "dra.cpu", "pool": "n1", "device": "group"}
 
@@ -41,3 +42,11 @@ def test_of_several_parameters_all_cpus_count() -> None:
 def test_without_cpus_in_the_parameters_the_whole_group_is_held(configs: tuple[dict[str, Any], ...]) -> None:
     """The driver has chosen the CPUs itself."""
     assert [one.device for one in claim(*configs).held] == ["group"]
+
+
+@pytest.mark.security("input")
+def test_parameters_that_are_nested_too_deep_say_nothing() -> None:
+    """They stop only the claim that has them."""
+    deep = b'{"a":' * 100_000 + b"1" + b"}" * 100_000
+    one = DeviceConfiguration(opaque=msgspec.Raw(b'{"x":' + deep + b',"driver":"dra.cpu"}'))
+    assert (one.driver, cpus_in(one, "dra.cpu"), claim_writes.parameters(one)) == ("", None, None)
