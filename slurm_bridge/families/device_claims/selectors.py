@@ -42,6 +42,8 @@ SHARE: Final = 0.1
 MOST_SAVED: Final = 0.2
 #: What was begun took longer, at most so many seconds of it are paid back.
 MOST_OWED: Final = 0.5
+#: However many namespaces compare now, after so many seconds it is looked at again.
+MOST_PAUSE: Final = 5.0
 
 _WORD: Final = re.compile(r"\"[^\"]*\"|'[^']*'|\w+|\S")
 _DIGEST: Final = 16
@@ -102,8 +104,8 @@ class _Purse:
         return self._seconds >= most
 
     def pause(self, part: float) -> float:
-        """After how many seconds there is something in it; 0 where there is now."""
-        return 0.0 if self._seconds > 0 else -self._seconds / (SHARE * part) + SHARE
+        """After how many seconds there is something in it, or its part may be larger; 0 where there is now."""
+        return 0.0 if self._seconds > 0 else min(MOST_PAUSE, -self._seconds / (SHARE * part) + SHARE)
 
     def take(self, seconds: float) -> None:
         """What was used."""
