@@ -74,7 +74,7 @@ class DeviceConfiguration(Record, frozen=True, kw_only=True):
         """For which they are; "" where that is not said."""
         try:
             return _for_driver.decode(self.opaque).driver if self.size else ""
-        except msgspec.DecodeError:
+        except (msgspec.DecodeError, RecursionError):
             return ""
 
 
@@ -241,12 +241,14 @@ class AllocatedDevices(Record, frozen=True, kw_only=True):
     config: tuple[DeviceConfiguration, ...] = ()
 
     def ids(self, result: AllocatedDevice) -> tuple[DeviceId, ...]:
-        """The device; of a group of CPUs those that the parameters name."""
+        """The device; of a group of CPUs those that the parameters name, else the group."""
         if result.consumed_capacity is None:
             return (result.id,)
-        mine = (one for one in self.config if result.request in one.requests)
-        found = next((cpus for one in mine if (cpus := cpus_in(one, result.driver)) is not None), None)
-        return (result.id,) if found is None else tuple(cpu_id(result.id, cpu) for cpu in sorted(found))
+        names = {result.request, result.request.partition("/")[0]}
+        mine = (one for one in self.config if not one.requests or names.intersection(one.requests))
+        # Which of several the driver follows is not known.
+        found = frozenset[int]().union(*(cpus_in(one, result.driver) or () for one in mine))
+        return tuple(cpu_id(result.id, cpu) for cpu in sorted(found)) if found else (result.id,)
 
 
 class _CpuConfig(Record, frozen=True, kw_only=True):
@@ -269,13 +271,18 @@ def cpu_id(group: DeviceId, cpu: int) -> DeviceId:
     return group._replace(device=f"{group.device}/{cpu}")
 
 
+def group_of(cpu: DeviceId) -> DeviceId:
+    """What `cpu_id` was made of."""
+    return cpu._replace(device=cpu.device.rpartition("/")[0])
+
+
 def cpus_in(config: DeviceConfiguration, driver: str) -> frozenset[int] | None:
     """The CPUs that the parameters for this driver name; None where they name none."""
     if not config.size:
         return None
     try:
         found = _cpu_opaque.decode(config.opaque)
-    except msgspec.DecodeError:
+    except (msgspec.DecodeError, RecursionError):
         return None
     return cpuset.parse(found.parameters.cpu_config.cpuset) if found.driver == driver else None
 

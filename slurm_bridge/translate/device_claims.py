@@ -128,6 +128,11 @@ class AskedDevices:
         return dataclasses.replace(self, row=self.row.of_type(kind), count=count)
 
     @property
+    def nameless(self) -> "AskedDevices":
+        """The same for all requests for the same."""
+        return dataclasses.replace(self, request="")
+
+    @property
     def results(self) -> int:
         """So many devices a claim is given for it, as Kubernetes counts."""
         return 1 if self.row.capacity else self.count
@@ -351,6 +356,9 @@ def _wrong(claim: ResourceClaim, rows: Rows) -> Iterator[str]:
     size = sum(one.size for one in devices.config)
     if size > MOST_CONFIG:
         yield f"spec.devices.config has {size} bytes; at most {MOST_CONFIG} are allowed"
+    for number, config in enumerate(devices.config):
+        if config.size and not config.driver:
+            yield f"spec.devices.config[{number}] names no driver, or is nested too deeply to be read"
     yield from _chosen_by_users(claim, rows)
     for number, request in enumerate(devices.requests):
         where = f"spec.devices.requests[{number}] ({_word(request.name)})"

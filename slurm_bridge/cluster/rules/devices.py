@@ -7,7 +7,7 @@ CPU counts by itself. Partitions, which share counters, count where the table sa
 
 import dataclasses
 import itertools
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Final
 
 from slurm_bridge.cluster.rules import cpu_groups
@@ -30,11 +30,16 @@ _MOST_DIGITS = 6
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
 class NodeDevice:
-    """A device of a node, and what its driver says of it. `cpu`: it is a CPU of this group of CPUs."""
+    """A device of a node, and what its driver says of it. `cpu`: it is a CPU of this group of CPUs.
+
+    `part_of` names all counter sets that hang together with its own, by devices that have parts of several. It is the
+    same for all devices of the pool that have a part of any of these, and no device's name.
+    """
 
     id: DeviceId
     device: Device
     cpu: Cpu | None = None
+    part_of: str = ""
 
     def index(self, row: DeviceRow) -> int | None:
         """Slurm's index of it, or the number of the CPU; None where the attribute is missing, or is no index."""
@@ -83,6 +88,10 @@ class DeviceSight:
     matches: Matches
     class_of: ClassOf = class_resources.no_class
     kept_back: Callable[[str], Sequence[NodeDevice]] = dataclasses.field(default=lambda _node: ())
+
+    def all_on(self, node: str) -> Iterator[NodeDevice]:
+        """All devices of a node that have names: what keeps one back takes it from none that has it."""
+        return itertools.chain(self.on(node), (one for one in self.kept_back(node) if one.id.device))
 
     def options(self, pod: Pod, forms: Forms = device_claims.no_forms) -> tuple[Option, ...] | Unrequestable:
         """What its claims may ask for."""
@@ -142,14 +151,18 @@ class DeviceSight:
         Slurm gives any devices of a GRES: each of them on this node has to do, or the allocation could be of no use.
         """
         there, once = self.on(node), self.once()
-        if any(one.open or not once.has_all(one, node) for one in asked):
+        alike = dict.fromkeys(one.nameless for one in asked)
+        if any(one.open or not once.has_all(one, node) for one in alike):
             return LACKS, 0
-        fitting = [(one, once.fitting(one, there)) for one in asked]
-        if distributed(fitting) is None:
+        different = {one: once.fitting(one, there) for one in alike}
+        if distributed([(one, different[one.nameless]) for one in asked]) is None:
             return LACKS, 0
-        if any(once.alike(one, there) - {_unit(each, one.row) for each in found} for one, found in fitting):
+        if any(once.alike(one, there) - {_unit(each, one.row) for each in found} for one, found in different.items()):
             return MIXED, 0
-        return "", min((_times(driver, fitting) for driver in {one.row.driver for one in asked}), default=0)
+        counts: dict[str, int] = {}
+        for one in asked:
+            counts[one.row.driver] = counts.get(one.row.driver, 0) + one.count
+        return "", min((_wholes(driver, different) // count for driver, count in counts.items()), default=0)
 
     def once(self) -> "DeviceSight":
         """Each condition is looked at once for each device, however many requests have it."""
@@ -180,10 +193,10 @@ def _unit(one: NodeDevice, row: DeviceRow) -> object:
     return whole(one, row) if index is None else index
 
 
-def _times(driver: str, fitting: Sequence[tuple[AskedDevices, Sequence[NodeDevice]]]) -> int:
-    """For how many pods the devices of a driver are enough, at most."""
-    mine = [(one, found) for one, found in fitting if one.row.driver == driver]
-    return len({whole(each, one.row) for one, found in mine for each in found}) // sum(one.count for one, _ in mine)
+def _wholes(driver: str, fitting: Mapping[AskedDevices, Sequence[NodeDevice]]) -> int:
+    """How many wholes of a driver there are for requests, at most."""
+    mine = [(one, found) for one, found in fitting.items() if one.row.driver == driver]
+    return len({whole(each, one.row) for one, found in mine for each in found})
 
 
 def _of_sort(one: NodeDevice, asked: AskedDevices) -> bool:
@@ -220,6 +233,7 @@ def by_node(slices: Iterable[ResourceSlice]) -> Mapping[str, NodeInventory]:
     for (node, driver, pool), specs in devices.pools(slices).items():
         published = devices.published(specs)
         counting = {one.name: one for one in devices.with_partitions(published or ())}
+        together = _together(one.counter_sets for one in published or ())
         for one in published if published is not None else (Device(),):
             id_ = DeviceId(driver, pool, one.name)
             counts = counting.get(one.name) is one and not one.binding_conditions
@@ -228,7 +242,8 @@ def by_node(slices: Iterable[ResourceSlice]) -> Mapping[str, NodeInventory]:
                 for cpu in (cpu_groups.cpus(driver, one) if counts else ())
             ]
             if counts and not one.allow_multiple_allocations:
-                parts = [NodeDevice(id=id_, device=one)]
+                part_of = f"/{together[min(one.counter_sets)]}" if one.consumes_counters else ""
+                parts = [NodeDevice(id=id_, device=one, part_of=part_of)]
             if parts:
                 usable.setdefault(node, []).extend(parts)
             else:
@@ -237,6 +252,22 @@ def by_node(slices: Iterable[ResourceSlice]) -> Mapping[str, NodeInventory]:
         node: NodeInventory(usable=_sorted(usable.get(node, ())), kept_back=_sorted(others.get(node, ())))
         for node in usable.keys() | others.keys()
     }
+
+
+def _together(each: Iterable[frozenset[str]]) -> Mapping[str, str]:
+    """For each counter set the first of those that devices connect with it."""
+    members: dict[str, set[str]] = {}
+    for sets in each:
+        known = [members.get(one) or {one} for one in sets]
+        joined = max(known, key=len, default=set[str]())
+        for other in known:
+            if other is not joined:
+                # The smaller one goes into the larger one: a set moves seldom.
+                joined |= other
+                members.update(dict.fromkeys(other, joined))
+        members.update(dict.fromkeys(sets - members.keys(), joined))
+    first = {key: min(one) for key, one in {id(one): one for one in members.values()}.items()}
+    return {name: first[id(one)] for name, one in members.items()}
 
 
 def _sorted(found: Iterable[NodeDevice]) -> tuple[NodeDevice, ...]:
@@ -249,13 +280,16 @@ def distributed(wanted: Sequence[tuple[AskedDevices, Sequence[NodeDevice]]]) -> 
     CPUs of groups are all of one group for a request. Always the same ones.
     """
     parts = [pair for pair in wanted if pair[0].row.capacity]
-    packed = cpu_groups.packed([_wish(asked, found) for asked, found in parts])
+    # Requests for the same have the very same CPUs to choose from.
+    there = {id(found): found for _, found in parts}
+    groups = {key: _groups(found) for key, found in there.items()}
+    packed = cpu_groups.packed([GroupWish(asked.count, groups[id(found)]) for asked, found in parts])
     if packed is None:
         return None
     single = _single([pair for pair in wanted if not pair[0].row.capacity])
     if single is None:
         return None
-    names = {str(one.id): one.id for _, found in parts for one in found}
+    names = {str(one.id): one.id for found in there.values() for one in found}
     of_groups, of_others = iter(packed), iter(single)
     return tuple(
         tuple(names[name] for name in next(of_groups))
@@ -268,9 +302,11 @@ def distributed(wanted: Sequence[tuple[AskedDevices, Sequence[NodeDevice]]]) -> 
 def _single(wanted: Sequence[tuple[AskedDevices, Sequence[NodeDevice]]]) -> list[DeviceId] | None:
     """One after the other; of what can be divided each request gets one part of each, and no two have parts of one."""
     choices: list[dict[DeviceId, DeviceId]] = []
+    alike: dict[tuple[DeviceRow, int], dict[DeviceId, DeviceId]] = {}
     for asked, found in wanted:
-        parts: dict[DeviceId, DeviceId] = {}
-        for one in found:
+        # Requests for the same have the very same devices to choose from.
+        parts = alike.setdefault((asked.row, id(found)), {})
+        for one in found if not parts else ():
             parts.setdefault(whole(one, asked.row), one.id)
         # A device more than there are is enough to know that there are too few.
         choices += [parts] * min(asked.count, len(parts) + 1)
@@ -283,17 +319,14 @@ def whole(one: NodeDevice, row: DeviceRow) -> DeviceId:
     index = one.index(row) if row.index else None
     if index is not None:
         return DeviceId(one.id.driver, "", f"/{row.gres.name.lower()}/{index}")
-    sets = one.device.counter_sets
-    return one.id._replace(device=f"/{'/'.join(sorted(sets))}") if sets else one.id
+    return one.id._replace(device=one.part_of) if one.part_of else one.id
 
 
-def _wish(asked: AskedDevices, found: Sequence[NodeDevice]) -> GroupWish:
+def _groups(found: Sequence[NodeDevice]) -> Mapping[str, Sequence[str]]:
     by_group: dict[str, list[NodeDevice]] = {}
     for one in found:
         by_group.setdefault(str(one.id).rpartition("/")[0], []).append(one)
-    return GroupWish(
-        asked.count, {group: [str(one.id) for one in sorted(there, key=_core)] for group, there in by_group.items()}
-    )
+    return {group: [str(one.id) for one in sorted(there, key=_core)] for group, there in by_group.items()}
 
 
 def _core(one: NodeDevice) -> tuple[int, int]:

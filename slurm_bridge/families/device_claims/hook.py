@@ -292,9 +292,9 @@ class DeviceClaims:
         for node in nodes:
             there, known = sight.on(node), judged.get(node)
             if known is None or known.devices is not there:
-                self._selectors.rest()
-                forms = tuple(form for one in wish if one.open for form in sight.forms(one, node))
-                judged[node] = known = JudgedNode(tuple(there), *sight.judged(wish, node), forms)
+                with self._selectors.judging():
+                    forms = tuple(form for one in wish if one.open for form in sight.forms(one, node))
+                    judged[node] = known = JudgedNode(tuple(there), *sight.judged(wish, node), forms)
             found[node] = known
         return found
 

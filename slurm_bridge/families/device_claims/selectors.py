@@ -42,6 +42,8 @@ SHARE: Final = 0.1
 MOST_SAVED: Final = 0.2
 #: What was begun took longer, at most so many seconds of it are paid back.
 MOST_OWED: Final = 0.5
+#: However many namespaces compare now, after so many seconds it is looked at again.
+MOST_PAUSE: Final = 5.0
 
 _WORD: Final = re.compile(r"\"[^\"]*\"|'[^']*'|\w+|\S")
 _DIGEST: Final = 16
@@ -61,23 +63,31 @@ class TooMuch(Exception):
 class _Pass(threading.local):
     """What one thread may still do in a pass; outside of one, what all of them may.
 
-    `until` is set with the first costly thing: each pass does one, so it gets on.
+    `until` is set with the first costly thing: each pass does one, so it gets on. `paid` are the seconds of conditions.
     """
 
     under_way: bool = False
     namespace: str = ""
     until: float | None = None
+    begun: bool = False
     evaluations: int = 0
     look_ups: int = 0
+    paid: float = 0.0
 
     def begin(self, now: float) -> None:
-        """Something costly; raises TooMuch where there is no time for it."""
+        """Compiling or evaluating; raises TooMuch where there is no time for it."""
         if not self.under_way:
             return
-        self.until = now + PASS_SECONDS if self.until is None else self.until
+        first, self.begun = not self.begun, True
+        late = self.late(now)
         self.evaluations -= 1
-        if now > self.until or self.evaluations < 0:
+        if (late and not first) or self.evaluations < 0:
             raise TooMuch
+
+    def late(self, now: float) -> bool:
+        """Whether the time of the pass is over."""
+        self.until = now + PASS_SECONDS if self.until is None else self.until
+        return now > self.until
 
 
 class _Purse:
@@ -94,8 +104,8 @@ class _Purse:
         return self._seconds >= most
 
     def pause(self, part: float) -> float:
-        """After how many seconds there is something in it; 0 where there is now."""
-        return 0.0 if self._seconds > 0 else -self._seconds / (SHARE * part) + SHARE
+        """After how many seconds there is something in it, or its part may be larger; 0 where there is now."""
+        return 0.0 if self._seconds > 0 else min(MOST_PAUSE, -self._seconds / (SHARE * part) + SHARE)
 
     def take(self, seconds: float) -> None:
         """What was used."""
@@ -196,6 +206,7 @@ class Selectors:
             return
         self._pass.evaluations, self._pass.look_ups = evaluations, look_ups
         self._pass.under_way, self._pass.until, self._pass.namespace = True, None, namespace
+        self._pass.begun = False
         try:
             yield
         finally:
@@ -213,10 +224,23 @@ class Selectors:
         finally:
             self._pass.namespace = ""
 
-    def rest(self) -> None:
-        """Between two nodes: raises TooMuch where enough results were looked up. Each pass gets to one at least."""
-        if self._pass.under_way and self._pass.look_ups <= 0:
+    @contextlib.contextmanager
+    def judging(self) -> Iterator[None]:
+        """A look at all devices of a node, which costs time also where no condition is evaluated; may raise TooMuch.
+
+        Each pass gets to one at least.
+        """
+        if not self._pass.under_way:
+            yield
+            return
+        began, paid = self._begun(), self._pass.paid
+        if self._pass.look_ups <= 0 or self._pass.late(began):
             raise TooMuch
+        try:
+            yield
+        finally:
+            # Conditions are paid for already.
+            self._pay(self._clock() - began - (self._pass.paid - paid))
 
     def _seen(self, text: str) -> _Read:
         with self._lock:
@@ -253,17 +277,27 @@ class Selectors:
     @contextlib.contextmanager
     def _paid(self) -> Iterator[None]:
         """Something costly, if there is still time for it."""
-        began = self._clock()
-        with self._lock:
-            pause = self._purses.pause(self._pass.namespace, began)
-        if pause:
-            raise TooMuch(pause)
+        began = self._begun()
         self._pass.begin(began)
         try:
             yield
         finally:
-            with self._lock:
-                self._purses.take(self._pass.namespace, self._clock() - began)
+            seconds = self._clock() - began
+            self._pass.paid += seconds
+            self._pay(seconds)
+
+    def _begun(self) -> float:
+        """The time; raises TooMuch where the namespace has to wait."""
+        now = self._clock()
+        with self._lock:
+            pause = self._purses.pause(self._pass.namespace, now)
+        if pause:
+            raise TooMuch(pause)
+        return now
+
+    def _pay(self, seconds: float) -> None:
+        with self._lock:
+            self._purses.take(self._pass.namespace, seconds)
 
 
 def _language() -> Callable[[str], Program]:

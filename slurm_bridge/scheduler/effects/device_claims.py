@@ -18,7 +18,7 @@ from loguru import logger
 from slurm_bridge import errors
 from slurm_bridge.cluster.rules.devices import DeviceSight
 from slurm_bridge.model import kinds
-from slurm_bridge.model.devices import Consumer, ResourceClaim
+from slurm_bridge.model.devices import Consumer, ResourceClaim, group_of
 from slurm_bridge.model.job import NodeShare, Phase
 from slurm_bridge.model.names import WorkloadKey
 from slurm_bridge.model.placeholder import Placeholder
@@ -154,11 +154,13 @@ def _given(ctx: SchedulerContext, read: Placeholder) -> Mapping[str, NodeShare] 
 
 
 def holders(ctx: SchedulerContext, sight: DeviceSight, nodes: Iterable[str]) -> Holders:
-    """Of the devices of these nodes, as the claims say, and as we have written since."""
+    """Of the devices of these nodes, also of those kept back, as the claims say, and as we have written since."""
     # Read first: what the watch tells of from here on is among the claims.
     pending = ctx.device_writes.pending(sight.claim, ctx.clock.now())
-    there = (one.id for node in nodes for one in sight.on(node))
-    of = {device: claim for device in there if (claim := sight.holder(device)) is not None}
+    there = (one for node in nodes for one in sight.all_on(node))
+    # A claim that does not say which CPUs of a group it has may have any.
+    found = ((one.id, sight.holder(one.id) or (sight.holder(group_of(one.id)) if one.cpu else None)) for one in there)
+    of = {device: claim for device, claim in found if claim is not None}
     of.update(pending.devices)
     return Holders(
         of=of,

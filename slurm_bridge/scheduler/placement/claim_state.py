@@ -42,7 +42,8 @@ def unsettled(there: NodeClaims, use: ClaimUse, kept: Collection[DeviceId]) -> D
     users = {user.uid for user in claim.status.reserved_for}
     # Kubernetes' controller adds pods that have ended now and then, and takes them out again.
     doubted = claim.uid in there.holders.doubted
-    if not doubted and _right(there, use) and not any(device in kept for device in claim.held):
+    twice = not there.units.of(*kept).isdisjoint(there.units.of(*claim.held))
+    if not doubted and not twice and _right(there, use):
         if use.uids <= users:
             return NOTHING
         if users.intersection(there.mates) and users <= use.uids.union(there.mates):

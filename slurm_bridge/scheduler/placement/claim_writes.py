@@ -5,6 +5,8 @@ import uuid
 from collections.abc import Iterable, Sequence
 from typing import Any
 
+import msgspec
+
 from slurm_bridge.cluster.rules.devices import DeviceSight
 from slurm_bridge.model import devices
 from slurm_bridge.model.devices import FINALIZER, DeviceConfiguration, DeviceId, ResourceClaim
@@ -136,14 +138,17 @@ def configs(one: PodClaim, sight: DeviceSight) -> Iterable[Manifest]:
 
 
 def parameters(config: DeviceConfiguration) -> Any:
-    """What a driver is handed; None where there is nothing."""
-    return json_decoder.decoder(object).decode(config.opaque) if config.size else None
+    """What a driver is handed; None where there is nothing that can be read."""
+    try:
+        return json_decoder.decoder(object).decode(config.opaque) if config.size else None
+    except (msgspec.DecodeError, RecursionError):
+        return None
 
 
 def _results(claim: ResourceClaim, asked: AskedDevices, found: Sequence[DeviceId]) -> Iterable[Manifest]:
     """Each device; of a group of CPUs its part, which has an id of its own that is the same at every try."""
     if asked.row.capacity:
-        group = found[0]._replace(device=found[0].device.rpartition("/")[0])
+        group = devices.group_of(found[0])
         share = str(uuid.uuid5(uuid.NAMESPACE_OID, f"{claim.uid}/{asked.request}"))
         consumed = {asked.row.capacity: str(len(found))}
         yield {**_result(asked, group), "shareID": share, "consumedCapacity": consumed}

@@ -25,17 +25,15 @@ def serve(there: NodeClaims, needs: Sequence[ClaimNeed], kept: Collection[Device
 
     `kept` are those of claims of the same job that have theirs.
     """
-    mine = frozenset(kept)
-    choices: list[Sequence[NodeDevice]] = []
+    shares = _Shares(there, kept)
+    choices: list[tuple[NodeDevice, ...]] = []
     for need in needs:
-        found = _candidates(there, need.asked)
+        found = shares.candidates(need.asked)
         if isinstance(found, DevicesFound):
             return found
-        choices.append([one for one in found if not _overlapping(there, one) & mine])
+        choices.append(found)
     pairs = list(zip(needs, choices, strict=True))
-    free = devices.distributed(
-        [(need.asked, [one for one in found if not _others(there, one, need)]) for need, found in pairs]
-    )
+    free = devices.distributed([(need.asked, shares.free(need, found)) for need, found in pairs])
     if free is not None:
         return _allocated(there, needs, free)
     wanted = devices.distributed([(need.asked, found) for need, found in pairs])
@@ -43,17 +41,56 @@ def serve(there: NodeClaims, needs: Sequence[ClaimNeed], kept: Collection[Device
         of = called(needs[0].use.claim.claim)
         among = f"among those that Slurm allocated there ({there.given.text or 'no index'})"
         return failed(there, f"node {there.node} has no devices for {of} {among}")
-    known = {one.id: one for _, found in pairs for one in found}
     taken = [
         other
         for need, found in zip(needs, wanted, strict=True)
         for device in found
-        for other in _others(there, known[device], need)
+        for other in shares.others(device, need.key)
     ]
     # What another claim of this job may have by a lost answer, the watch does not tell if it was never written.
     own = {need.key for need in needs}
     soon = any(there.holders.of[device].key in own for device in taken)
     return joined([*_awaited(there, taken), DevicesFound(soon=soon)])
+
+
+class _Shares:
+    """Who has what of the devices of the node. Many needs are alike: for these it is found out once."""
+
+    def __init__(self, there: NodeClaims, kept: Collection[DeviceId]) -> None:
+        self._there, self._mine = there, there.units.of(*kept)
+        self._candidates: dict[AskedDevices, tuple[NodeDevice, ...] | DevicesFound] = {}
+        self._free: dict[tuple[AskedDevices, ClaimKey], tuple[NodeDevice, ...]] = {}
+        self._held: dict[DeviceId, list[DeviceId]] = {}
+        for device in there.holders.of:
+            for unit in there.units.of(device):
+                self._held.setdefault(unit, []).append(device)
+
+    def candidates(self, asked: AskedDevices) -> tuple[NodeDevice, ...] | DevicesFound:
+        """Those of the allocation, but for what claims of the same job have; or what is wrong."""
+        known = self._candidates.get(asked.nameless)
+        if known is None:
+            known = _candidates(self._there, asked)
+            if not isinstance(known, DevicesFound):
+                of = self._there.units.of
+                known = tuple(one for one in known if self._mine.isdisjoint(of(one.id)))
+            self._candidates[asked.nameless] = known
+        return known
+
+    def free(self, need: ClaimNeed, found: Sequence[NodeDevice]) -> tuple[NodeDevice, ...]:
+        """Those of which no other claim has anything."""
+        key = (need.asked.nameless, need.key)
+        if key not in self._free:
+            holders, of = self._there.holders.of, self._there.units.of
+            taken = {
+                unit for unit, held in self._held.items() if any(holders[device].key != need.key for device in held)
+            }
+            self._free[key] = tuple(one for one in found if taken.isdisjoint(of(one.id)))
+        return self._free[key]
+
+    def others(self, device: DeviceId, key: ClaimKey) -> list[DeviceId]:
+        """Devices that would be there twice and that a claim has: but for that of the need, it may by a lost answer."""
+        held = {one for unit in self._there.units.of(device) for one in self._held.get(unit, ())}
+        return [one for one in sorted(held) if self._there.holders.of[one].key != key]
 
 
 def _candidates(there: NodeClaims, asked: AskedDevices) -> tuple[NodeDevice, ...] | DevicesFound:
@@ -69,26 +106,6 @@ def _candidates(there: NodeClaims, asked: AskedDevices) -> tuple[NodeDevice, ...
         return failed(there, f"{text}needs them (without_index: refuse)")
     found = there.sight.fitting(asked, there.sight.on(there.node))
     return found if indices is None else tuple(one for one in found if one.index(row) in indices)
-
-
-def _others(there: NodeClaims, one: NodeDevice, need: ClaimNeed) -> list[DeviceId]:
-    """Devices that would be there twice and that a claim has: but for that of the need, it may by a lost answer."""
-    holders = there.holders.of
-    return [
-        device for device in sorted(_overlapping(there, one)) if device in holders and holders[device].key != need.key
-    ]
-
-
-def _overlapping(there: NodeClaims, one: NodeDevice) -> frozenset[DeviceId]:
-    """The device, and all that share counters with it."""
-    if not one.device.consumes_counters:
-        return frozenset({one.id})
-    sets, pool = one.device.counter_sets, one.id[:2]
-    return frozenset(
-        other.id
-        for other in there.sight.on(there.node)
-        if other.id[:2] == pool and not sets.isdisjoint(other.device.counter_sets)
-    )
 
 
 def _allocated(there: NodeClaims, needs: Sequence[ClaimNeed], found: Sequence[tuple[DeviceId, ...]]) -> DevicesFound:

@@ -50,6 +50,7 @@ from slurm_bridge.scheduler.placement.node_claims import (
     DevicesFound,
     Holders,
     NodeClaims,
+    Units,
     joined,
 )
 from slurm_bridge.translate.device_claims import AskedDevices, ClaimKey, Option, Unrequestable, Wish
@@ -90,7 +91,16 @@ def look(
             return once.judged(wish, node)[0]
 
         has = job_devices.given_by(given.get(there[0].slurm_name))
-        return NodeClaims(node=node, sight=once, holders=holders, given=has, asked=asked, mates=mates, lacking=lacking)
+        return NodeClaims(
+            node=node,
+            sight=once,
+            holders=holders,
+            given=has,
+            asked=asked,
+            units=Units(sight.all_on(node)),
+            mates=mates,
+            lacking=lacking,
+        )
 
     return joined(_until_wrong(_on_node(on(node, there), there) for node, there in by_node.items()))
 

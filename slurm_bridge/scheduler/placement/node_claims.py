@@ -4,7 +4,7 @@ import dataclasses
 from collections.abc import Callable, Collection, Iterable, Mapping
 from typing import Final
 
-from slurm_bridge.cluster.rules.devices import DeviceSight
+from slurm_bridge.cluster.rules.devices import DeviceSight, NodeDevice
 from slurm_bridge.model.devices import DeviceId, ResourceClaim
 from slurm_bridge.model.job import Gres
 from slurm_bridge.scheduler.placement.checks import Spot
@@ -32,6 +32,24 @@ class Holders:
     doubted: frozenset[str] = frozenset()
 
 
+class Units:
+    """What no two claims may have of the devices of a node: each of them, and the counters that several share."""
+
+    def __init__(self, there: Iterable[NodeDevice]) -> None:
+        self._of: dict[DeviceId, frozenset[DeviceId]] = {}
+        for one in there:
+            if one.device.consumes_counters:
+                # No device has such a name.
+                sets = (one.id._replace(device=f"/{name}") for name in one.device.counter_sets)
+                self._of[one.id] = self._of.get(one.id, frozenset()).union((one.id,), sets)
+
+    def of(self, *devices: DeviceId) -> frozenset[DeviceId]:
+        """Of all these devices."""
+        if len(devices) == 1:
+            return self._of.get(devices[0]) or frozenset(devices)
+        return frozenset[DeviceId]().union(*map(self.of, devices))
+
+
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
 class NodeClaims:
     """All that the claims on one node are looked at with.
@@ -45,6 +63,7 @@ class NodeClaims:
     holders: Holders
     given: JobDevices
     asked: Mapping[str, tuple[Gres, ...]]
+    units: Units
     mates: Collection[str]
     lacking: Callable[[Wish], str]
 

@@ -6,7 +6,17 @@ import random
 import pytest
 
 from slurm_bridge.cluster.rules import devices
-from slurm_bridge.model.devices import DeviceId
+from slurm_bridge.model.devices import (
+    CounterConsumption,
+    Device,
+    DeviceId,
+    ResourcePool,
+    ResourceSlice,
+    ResourceSliceSpec,
+)
+from slurm_bridge.model.job import Gres
+from slurm_bridge.model.meta import ObjectMeta
+from slurm_bridge.translate.device_claims import AskedDevices, DeviceRow
 from tests.effort import Work
 
 
@@ -51,3 +61,20 @@ def test_a_long_chain_is_no_recursion() -> None:
     chain = [every[number : number + 2] for number in range(1999)]
     found = devices.assigned([*chain, every[:1]])
     assert found == (*every[1:], every[0])
+
+
+def test_parts_that_overlap_by_way_of_others_are_of_one_whole() -> None:
+    """Without an index, counters that any device shares are those of one thing: no claim gets two parts of it."""
+    parts = {"a": ("g0",), "b": ("g0", "m0"), "c": ("m0",), "d": ("g1",)}
+    made = tuple(
+        Device(name=name, consumes_counters=tuple(CounterConsumption(counter_set=one) for one in sets))
+        for name, sets in parts.items()
+    )
+    pool = ResourcePool(name="p", generation=1, resource_slice_count=1)
+    spec = ResourceSliceSpec(driver="d", node_name="n1", pool=pool, devices=made)
+    there = devices.by_node([ResourceSlice(metadata=ObjectMeta(name="s"), spec=spec)])["n1"].usable
+    row = DeviceRow(device_class="d", driver="d", gres=Gres(name="gpu", type="", count=1), chosen=True, partitions=True)
+    assert len({devices.whole(one, row) for one in there}) == 2
+    wanted = AskedDevices(request="r", row=row, count=1)
+    found = devices.distributed([(wanted, [one for one in there if one.id.device == name]) for name in "ab"])
+    assert found is None

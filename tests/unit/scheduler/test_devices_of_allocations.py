@@ -2,17 +2,20 @@
 
 import dataclasses
 import types
+from collections.abc import Sequence
 from typing import Any, cast
 
 import msgspec
 import pytest
 
+from slurm_bridge.cluster.rules.cpu_groups import Cpu
 from slurm_bridge.cluster.rules.devices import DeviceSight, NodeDevice
 from slurm_bridge.model.devices import (
     AllocatedDevice,
     AllocatedDevices,
     ClaimAllocation,
     Consumer,
+    CounterConsumption,
     Device,
     DeviceAttribute,
     DeviceClaim,
@@ -36,6 +39,7 @@ from slurm_bridge.scheduler.placement.claim_writes import Allocate, DropClaim, T
 from slurm_bridge.scheduler.placement.node_claims import DevicesFound, Holders
 from slurm_bridge.translate import class_resources
 from slurm_bridge.translate.device_claims import DeviceRow
+from tests.effort import Work
 from tests.unit.hooks.builders import cluster, node, pod
 
 CLASS = "gpu.x.io"
@@ -146,6 +150,77 @@ def test_only_the_devices_of_the_nodes_are_looked_up() -> None:
     assert (found.of, asked) == ({}, list(GPUS))
 
 
+def part(name: str, *sets: str, index: int = 0) -> NodeDevice:
+    """A slice of a GPU, which consumes these counters."""
+    consumed = tuple(CounterConsumption(counter_set=one) for one in sets)
+    said = Device(name=name, attributes={"index": DeviceAttribute(integer=index)}, consumes_counters=consumed)
+    return NodeDevice(id=DeviceId(CLASS, "n1", name), device=said)
+
+
+def holders_of(seen: DeviceSight) -> Holders:
+    """As the scheduler finds them."""
+    ctx = types.SimpleNamespace(device_writes=DeviceWrites(), clock=types.SimpleNamespace(now=lambda: 1.0))
+    return effects.holders(cast("SchedulerContext", ctx), seen, ["n1"])
+
+
+@pytest.mark.security("neighbours")
+def test_a_claim_with_a_group_of_cpus_has_each_of_them() -> None:
+    """Where it does not say which ones."""
+    group = DeviceId(CLASS, "n1", "group")
+    theirs = claim(1, group, name="theirs")
+    cpus = [
+        NodeDevice(
+            id=group._replace(device=f"group/{number}"), device=Device(name="group"), cpu=Cpu(number, number, "c")
+        )
+        for number in range(2)
+    ]
+    seen = dataclasses.replace(sight(theirs), on=lambda _node: cpus)
+    assert holders_of(seen).of == {one.id: theirs for one in cpus}
+
+
+class TestParts:
+    """Slices of GPUs, of which Slurm gives the whole."""
+
+    ROW = dataclasses.replace(ROW, partitions=True)
+
+    def look(self, there: Sequence[NodeDevice], back: Sequence[NodeDevice], *claims: ResourceClaim) -> DevicesFound:
+        """What the claim of the pod gets where these can be given away, and those are kept back."""
+        seen = sight(*claims, row=self.ROW)
+        seen = dataclasses.replace(seen, on=lambda _node: there, kept_back=lambda _node: back)
+        holders = dataclasses.replace(holders_of(seen), left=lambda _claim: False)
+        spots = [Spot(pod=POD, slurm_name="n1", node=NODE)]
+        share = NodeShare(node="n1", cpus=1, memory_mib=1, devices="gpu:1(IDX:0)")
+        return device_claims.look(spots, {"n1": share}, {}, seen, holders)
+
+    @pytest.mark.security("neighbours")
+    def test_a_slice_with_a_taint_still_has_its_part(self) -> None:
+        """Its pod runs on: another slice of the GPU is not given away."""
+        held, other = part("mig-0", "g0"), part("mig-1", "g0")
+        theirs = claim(1, held.id, name="theirs")
+        found = self.look([other], [held], claim(1), theirs)
+        assert found.writes == ()
+        assert "ResourceClaim team/theirs still has" in found.message
+
+    @pytest.mark.security("fairness")
+    def test_many_slices_cost_little(self) -> None:
+        """Eight requests for slices of eight GPUs, each of which has thirty that overlap; other claims have some."""
+        every = [part(f"mig-{gpu}-{number}", f"g{gpu}", index=gpu) for gpu in range(9) for number in range(30)]
+        requests = tuple(
+            DeviceRequest(name=f"r{number}", exactly=ExactRequest(device_class_name=CLASS)) for number in range(8)
+        )
+        one = msgspec.structs.replace(claim(1), spec=ResourceClaimSpec(devices=DeviceClaim(requests=requests)))
+        theirs = claim(1, every[-1].id, name="theirs")
+        seen = dataclasses.replace(sight(one, theirs, row=self.ROW), on=lambda _node: every)
+        share = NodeShare(node="n1", cpus=1, memory_mib=1, devices="gpu:8(IDX:0-7)")
+        holders = holders_of(seen)
+        with Work() as work:
+            found = device_claims.look([Spot(pod=POD, slurm_name="n1", node=NODE)], {"n1": share}, {}, seen, holders)
+        (write,) = found.writes
+        assert isinstance(write, Allocate)
+        assert {device.device.split("-")[1] for _, device in write.devices} == set("01234567")
+        assert work.total < 50 * len(every)
+
+
 class TestAllDevices:
     """A claim for all devices of a node, which has three."""
 
@@ -182,14 +257,22 @@ class TestSiblings:
     """Two pods of one job, each with a claim of its own."""
 
     @staticmethod
-    def look(mine: ResourceClaim, theirs: ResourceClaim, given: str, **of: ResourceClaim) -> DevicesFound:
+    def look(
+        mine: ResourceClaim,
+        theirs: ResourceClaim,
+        given: str,
+        there: Sequence[NodeDevice] = (),
+        **of: ResourceClaim,
+    ) -> DevicesFound:
         """`of` says which claim may have which device already: answers were lost."""
         other = pod("b", resource_claims=({"name": "it", "resourceClaimName": "theirs"},))
         users = ResourceClaimStatus(
             allocation=theirs.status.allocation,
             reserved_for=(Consumer(resource="pods", name="b", uid=other.uid),) if theirs.held else (),
         )
-        seen = sight(mine, msgspec.structs.replace(theirs, status=users))
+        row = dataclasses.replace(ROW, partitions=bool(there))
+        seen = sight(mine, msgspec.structs.replace(theirs, status=users), row=row)
+        seen = dataclasses.replace(seen, on=lambda _node: there) if there else seen
         share = NodeShare(node="n1", cpus=1, memory_mib=1, devices=given)
         spots = [Spot(pod=one, slurm_name="n1", node=NODE) for one in (POD, other)]
         maybe = {GPUS[int(name[-1])]: one for name, one in of.items()}
@@ -217,6 +300,13 @@ class TestSiblings:
             (TakeBack, "theirs")
         ]
         assert found.waiting
+
+    def test_parts_of_one_gpu_that_both_have_are_taken_back_from_one(self) -> None:
+        """They are different devices, which share counters."""
+        parts = part("mig-0", "g0"), part("mig-1", "g0")
+        mine, theirs = claim(1, parts[0].id), claim(1, parts[1].id, name="theirs")
+        found = self.look(mine, theirs, "gpu:2(IDX:0-1)", parts)
+        assert [one.claim.key[1] for one in found.writes if isinstance(one, TakeBack)] == ["theirs"]
 
 
 class TestNotNeeded:

@@ -55,6 +55,7 @@ def conditions(first: int, count: int) -> list[str]:
         ([claim("a", request(0, 20), request(1, 13))], "add up to 33; at most 32 are allowed"),
         ([claim("a", request(0, 1, *conditions(0, 9)), request(1, 1, *conditions(9, 8)))], "17 different selectors"),
         ([claim(f"c{one}", request(0, 1, *conditions(16 * one, 16))) for one in range(3)], "48 different selectors"),
+        ([claim("a", request(0), config=[{"opaque": {"x": 1}}])], "config[0] names no driver, or is nested too deep"),
         ([claim("a", request(0), config=[{"opaque": {"x": "y" * 70_000}}])], "spec.devices.config has 700"),
     ],
 )

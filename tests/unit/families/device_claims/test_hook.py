@@ -21,6 +21,7 @@ from slurm_bridge.model.pod import Pod, PodSpec
 from slurm_bridge.model.verdict import Wait
 from slurm_bridge.runtime.clock import VirtualClock
 from slurm_bridge.translate.device_claims import AskedDevices, DeviceRow
+from tests.effort import Work
 from tests.unit.hooks.builders import pod, request, workload
 
 GPU = "gpu.example.com"
@@ -130,6 +131,39 @@ def test_other_nodes_that_change_do_not_undo_the_comparison(
         cluster.publish("n1")
         found = claims.filter(cluster.session, ask, NODES - {"n1"})
     assert isinstance(found, Denied)
+
+
+@pytest.mark.security("fairness")
+def test_nodes_are_judged_within_the_time_also_without_conditions(cluster: Cluster) -> None:
+    """What is judged stays known, so it comes to an end; the namespace pays for it."""
+    clock = BusyClock()
+    made, ask = hook_at(clock), cluster.claiming()
+    for number in range(10, 60):
+        cluster.publish(f"n{number}")
+    nodes = frozenset(f"n{number}" for number in range(10, 60))
+    answers: list[Denied | Wait] = []
+    while len(answers) < 100 and not (answers and isinstance(answers[-1], Denied)):
+        answers.append(made.filter(cluster.session, ask, nodes))
+        clock.advance(getattr(answers[-1], "retry_after", None) or 0.0)
+    assert len(answers) > 10
+    assert isinstance(answers[-1], Denied)
+
+
+def test_equal_requests_are_judged_once(cluster: Cluster, claims: DeviceClaims) -> None:
+    """A claim may have many of them."""
+    sight = claims.devices(cluster.views, "team")
+    row = DeviceRow(device_class=GPU, driver=GPU, gres=Gres(name="gpu", type="", count=1), index="index")
+
+    def work(count: int) -> int:
+        wish = [AskedDevices(request=f"r{number}", row=row, count=1, selectors=("true",)) for number in range(count)]
+        many = [
+            dataclasses.replace(one, id=one.id._replace(device=f"g{n}")) for n in range(50) for one in sight.on("n1")
+        ]
+        with Work() as found:
+            dataclasses.replace(sight, on=lambda _node: many).judged(wish, "n1")
+        return found.total
+
+    assert work(32) < work(1) + 32 * 50
 
 
 def test_devices_that_change_are_compared_again(cluster: Cluster, claims: DeviceClaims) -> None:

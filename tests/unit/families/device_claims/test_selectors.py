@@ -6,7 +6,7 @@ import time
 
 import pytest
 
-from slurm_bridge.families.device_claims.selectors import MOST_LETTERS, Selectors, TooMuch
+from slurm_bridge.families.device_claims.selectors import MOST_LETTERS, MOST_PAUSE, Selectors, TooMuch
 from slurm_bridge.model.devices import Device, DeviceAttribute, DeviceCapacity
 
 DRIVER = "gpu.example.com"
@@ -139,10 +139,10 @@ def test_a_pass_looks_up_so_many_results() -> None:
     selectors.matches(f'device.driver == "{DRIVER}"', DRIVER, device())
     with selectors.at_most(9, 3):
         for _ in range(3):
-            selectors.rest()
-            selectors.matches(f'device.driver == "{DRIVER}"', DRIVER, device())
-        with pytest.raises(TooMuch):
-            selectors.rest()
+            with selectors.judging():
+                selectors.matches(f'device.driver == "{DRIVER}"', DRIVER, device())
+        with pytest.raises(TooMuch), selectors.judging():
+            pass
 
 
 class Timer:
@@ -253,3 +253,20 @@ def test_a_refused_regular_expression_is_told_to_nobody_else(capfd: pytest.Captu
     """RE2 would write it to the daemon's output."""
     assert "RE2" in Selectors().problem('device.driver.matches("[z-a")')
     assert capfd.readouterr() == ("", "")
+
+
+@pytest.mark.security("fairness")
+def test_no_pause_is_long_however_many_namespaces_there_are() -> None:
+    """Most of them are gone in a moment, and with them their parts of the time."""
+    timer = Timer()
+    selectors, pauses = Selectors(timer), list[float]()
+    for _ in range(2):
+        for number in range(200):
+            timer.each = 0.1
+            try:
+                with selectors.at_most(9, 1000, f"n{number}"):
+                    selectors.problem(f"{OURS}.index == {number + timer.now}")
+            except TooMuch as stopped:
+                pauses.append(stopped.pause)
+            timer.each = 0.0
+    assert max(pauses) == MOST_PAUSE
