@@ -374,14 +374,18 @@ def _wrong(claim: ResourceClaim, rows: Rows) -> Iterator[str]:
 
 def _chosen_by_users(claim: ResourceClaim, rows: Rows) -> Iterator[str]:
     """Parameters for the driver of a group name its CPUs, and these are not the user's to choose."""
-    names = {one.device_class_name for request in claim.spec.devices.requests for _, one in _each(request)}
-    drivers = {rows[name].driver for name in names if name in rows and rows[name].capacity}
+    drivers = drivers_of_groups(rows)
     for number, config in enumerate(claim.spec.devices.config if drivers else ()):
         if config.driver in drivers:
             yield (
                 f"spec.devices.config[{number}] has parameters for driver {config.driver}, with which this bridge says "
                 "which CPUs the claim gets; leave them out"
             )
+
+
+def drivers_of_groups(rows: Rows) -> frozenset[str]:
+    """They are told by the bridge, and by it alone, which CPUs a claim has."""
+    return frozenset(row.driver for row in rows.values() if row.capacity)
 
 
 def _no_row(alternatives: Sequence[tuple[str, ExactRequest]], rows: Rows) -> Iterator[str]:

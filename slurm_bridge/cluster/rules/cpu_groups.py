@@ -6,7 +6,7 @@ and on which socket and NUMA node all of them are.
 """
 
 import dataclasses
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import Final, NamedTuple
 
 from slurm_bridge.model import cpuset, quantity
@@ -16,6 +16,9 @@ from slurm_bridge.model.devices import Device, DeviceAttribute, DeviceCapacity
 CPUS: Final = "cpuIDs"
 _LAYOUT: Final = "smtLayout"
 _MOST_ENTRIES: Final = 4096
+
+#: So many choices are made anew where the first ones leave nothing for a later wish.
+MOST_TRIES: Final = 200
 
 
 class Cpu(NamedTuple):
@@ -66,20 +69,40 @@ class GroupWish:
 
 
 def packed(wishes: Sequence[GroupWish]) -> tuple[tuple[str, ...], ...] | None:
-    """CPUs for each wish, by their names; None where there are too few. The largest wish chooses first."""
+    """CPUs for each wish, by their names; None where there are too few. The largest wish chooses first.
+
+    Where a choice leaves nothing for a later wish, another one is tried, up to `MOST_TRIES`.
+    """
+    maps = {id(wish.by_group): wish.by_group for wish in wishes}
+    if len({cpu for one in maps.values() for there in one.values() for cpu in there}) < sum(x.count for x in wishes):
+        return None
+    order = sorted(range(len(wishes)), key=lambda one: (-wishes[one].count, one))
     found: dict[int, tuple[str, ...]] = {}
     taken: set[str] = set()
-    for place in sorted(range(len(wishes)), key=lambda one: (-wishes[one].count, one)):
-        wish = wishes[place]
-        left = {group: [cpu for cpu in there if cpu not in taken] for group, there in wish.by_group.items()}
-        enough = [group for group, there in left.items() if len(there) >= wish.count]
-        if not enough:
+    # For each wish that has chosen, and for the next one: what it has not tried yet.
+    ways: list[list[tuple[str, ...]]] = []
+    tries = 0
+    while len(found) < len(order):
+        if len(ways) == len(found):
+            ways.append(_ways(wishes[order[len(found)]], taken)[::-1])
+            tries += 1
+        if ways[-1]:
+            chosen = ways[-1].pop()
+            found[order[len(found)]] = chosen
+            taken.update(chosen)
+            continue
+        ways.pop()
+        if not ways or tries > len(order) + MOST_TRIES:
             return None
-        # A group that is nearly full stays so.
-        chosen = min(enough, key=lambda group: (len(left[group]), group))
-        found[place] = tuple(left[chosen][: wish.count])
-        taken.update(found[place])
+        taken.difference_update(found.pop(order[len(found) - 1]))
     return tuple(found[place] for place in range(len(wishes)))
+
+
+def _ways(wish: GroupWish, taken: Collection[str]) -> list[tuple[str, ...]]:
+    """What it may have, the best first: a group that is nearly full stays so."""
+    left = {group: [cpu for cpu in there if cpu not in taken] for group, there in wish.by_group.items()}
+    enough = [group for group, there in left.items() if len(there) >= wish.count]
+    return [tuple(left[one][: wish.count]) for one in sorted(enough, key=lambda group: (len(left[group]), group))]
 
 
 def _cores(layout: str) -> Mapping[int, int] | None:

@@ -13,7 +13,7 @@ from slurm_bridge.model.devices import FINALIZER, DeviceConfiguration, DeviceId,
 from slurm_bridge.model.meta import Manifest
 from slurm_bridge.model.pod import Pod
 from slurm_bridge.runtime import json_decoder
-from slurm_bridge.translate import class_resources
+from slurm_bridge.translate import class_resources, device_claims
 from slurm_bridge.translate.class_resources import ClassClaim
 from slurm_bridge.translate.device_claims import AskedDevices, PodClaim
 
@@ -123,7 +123,7 @@ def configs(one: PodClaim, sight: DeviceSight) -> Iterable[Manifest]:
 
     The driver of a group of CPUs is told which ones, and by the bridge alone.
     """
-    told = {asked.row.driver for asked in one.asked if asked.row.capacity}
+    told = device_claims.drivers_of_groups(sight.rows)
     for asked in one.asked:
         found = sight.device_class(asked.row.device_class)
         for config in found.spec.config if found is not None else ():

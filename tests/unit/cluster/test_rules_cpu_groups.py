@@ -5,6 +5,7 @@ import pytest
 from slurm_bridge.cluster.rules import cpu_groups
 from slurm_bridge.cluster.rules.cpu_groups import GroupWish
 from slurm_bridge.model.devices import Device, DeviceAttribute, DeviceCapacity
+from tests.effort import Work
 
 DRIVER = "dra.cpu"
 
@@ -60,3 +61,23 @@ def test_the_largest_wish_chooses_first() -> None:
 def test_cpus_of_two_groups_serve_no_wish() -> None:
     """Five are there, and no group has four."""
     assert cpu_groups.packed([GroupWish(4, {"a": ["a/0", "a/1", "a/2"], "b": ["b/0", "b/1"]})]) is None
+
+
+def test_a_way_is_found_where_the_first_choice_leaves_none() -> None:
+    """Of six and five CPUs: four and two are of one group, three and two of the other one."""
+    there = {group: [f"{group}/{number}" for number in range(count)] for group, count in {"a": 6, "b": 5}.items()}
+    found = cpu_groups.packed([GroupWish(count, there) for count in (4, 3, 2, 2)])
+    assert found is not None
+    assert [len(one) for one in found] == [4, 3, 2, 2]
+    assert [len({cpu.partition("/")[0] for cpu in one}) for one in found] == [1, 1, 1, 1]
+    assert len({cpu for one in found for cpu in one}) == 11
+
+
+@pytest.mark.security("fairness")
+def test_a_search_without_an_end_is_given_up() -> None:
+    """Three out of each four CPUs, and one too many of them."""
+    there = {f"g{group:02}": [f"g{group:02}/{number}" for number in range(4)] for group in range(20)}
+    with Work() as work:
+        assert cpu_groups.packed([GroupWish(3, there)] * 21) is None
+        assert cpu_groups.packed([GroupWish(3, there)] * 20 + [GroupWish(1, there)] * 21) is None
+    assert work.total < 100_000

@@ -6,7 +6,8 @@ from typing import Any
 import msgspec
 import pytest
 
-from slurm_bridge.model.devices import ResourceClaim
+from slurm_bridge.cluster.rules.devices import DeviceSight
+from slurm_bridge.model.devices import DeviceClass, ResourceClaim
 from slurm_bridge.model.job import Gres
 from slurm_bridge.model.pod import Pod, PodSpec
 from slurm_bridge.scheduler.placement import claim_writes
@@ -93,3 +94,32 @@ def test_claims_with_very_many_requests_cost_little() -> None:
     assert isinstance(found, Unrequestable)
     assert "Pod team/a: the ResourceClaims have more requests" in found.message
     assert done.total < 3_000
+
+
+@pytest.mark.security("neighbours")
+def test_parameters_for_a_driver_of_groups_are_refused_whatever_the_claim_asks_for() -> None:
+    """They would be read as the CPUs that it has, and keep these from others."""
+    group = DeviceRow(device_class="group", driver="cpu", gres=Gres(name="cpu", type="", count=1), capacity="cpu/cpu")
+    one = claim("a", request(0), config=[{"opaque": {"driver": "cpu", "parameters": {}}}])
+    asking = Pod(metadata=pod("a").metadata, spec=PodSpec(resource_claims=({"name": "a", "resourceClaimName": "a"},)))
+    found = device_claims.options(asking, lambda *_: one, {**ROWS, "group": group})
+    assert isinstance(found, Unrequestable)
+    assert "has parameters for driver cpu" in found.message
+
+
+def test_parameters_of_a_class_for_a_driver_of_groups_are_not_handed_on() -> None:
+    """The bridge alone tells it which CPUs a claim has."""
+    group = DeviceRow(device_class="group", driver="cpu", gres=Gres(name="cpu", count=1), capacity="cpu/cpu")
+    written = {"metadata": {"name": "gpu"}, "spec": {"config": [{"opaque": {"driver": name}} for name in ("cpu", "x")]}}
+    named = msgspec.json.decode(msgspec.json.encode(written), type=DeviceClass)
+    asked = device_claims.AskedDevices(request="r0", row=ROWS["gpu"], count=1)
+    sight = DeviceSight(
+        rows={**ROWS, "group": group},
+        claim=lambda *_: None,
+        holder=lambda _device: None,
+        device_class=lambda _name: named,
+        on=lambda _node: (),
+        matches=lambda *_: True,
+    )
+    found = claim_writes.configs(device_claims.PodClaim(claim=claim("a", request(0)), asked=(asked,)), sight)
+    assert [one["opaque"] for one in found] == [{"driver": "x"}]
