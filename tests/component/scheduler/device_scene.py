@@ -21,6 +21,8 @@ from tests.simulation.world import NAMESPACE, World
 PODS = ("a", "b", "c", "d", "e", "f", "g-0", "g-1", "g-2", "h-0", "h-1")
 GPU = "example.com/gpu"
 SHORT = {"kwok.local/outcome": "succeed", "kwok.local/seconds": "2"}
+#: For members of gangs: what ends before another member has its node leaves a gang that is never whole again.
+LONG = {"kwok.local/outcome": "succeed", "kwok.local/seconds": "20"}
 
 
 class Scene:
@@ -61,7 +63,7 @@ class Scene:
         for number in range(2):
             member(self.bridge, f"h-{number}", size=2, group="h", spec=using(it="shared"))
         for name in PODS[-5:]:
-            self.bridge.kube.merge(kinds.PODS, (NAMESPACE, name), {"metadata": {"annotations": SHORT}})
+            self.bridge.kube.merge(kinds.PODS, (NAMESPACE, name), {"metadata": {"annotations": LONG}})
         #: So many calls were made before it began, and before all were done.
         self.began = self.ended = world.weather.calls
 
