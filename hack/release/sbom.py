@@ -76,10 +76,9 @@ def _package(name: str, version: str) -> Json:
 def _licences(name: str) -> list[Json]:
     """As the package says: an expression, else a name, else what its classifiers end with."""
     metadata = importlib.metadata.metadata(name)
-    expression = metadata.get("License-Expression")
-    if expression:
+    for expression in metadata.get_all("License-Expression") or ():
         return [{"expression": expression}]
-    said = (metadata.get("License") or "").strip()
+    said = next(iter(metadata.get_all("License") or ()), "").strip()
     if said and len(said) <= _MOST_OF_NAME and "\n" not in said:
         return [{"license": {"name": said}}]
     classifiers = (one.split(" :: ")[-1] for one in metadata.get_all("Classifier") or () if one.startswith("License"))
