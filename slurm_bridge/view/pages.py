@@ -153,7 +153,7 @@ class LivePages:
         away = self._backend.leads()
         if away:
             return refusals.later(f"there is no live view here: {away}", 2.0)
-        # What costs nothing is looked at first, so that it takes nothing of the pace of those who may look.
+        # What costs nothing is looked at first, so that it takes nothing of the pace of callers that may look.
         token = self._token(request)
         if isinstance(token, Reply):
             return token

@@ -54,7 +54,7 @@ def serve(there: NodeClaims, needs: Sequence[ClaimNeed], kept: Collection[Device
 
 
 class _Shares:
-    """Who has what of the devices of the node. Many needs are alike: for these it is found out once."""
+    """What of the devices of the node each claim has. Many needs are alike: for these it is found out once."""
 
     def __init__(self, there: NodeClaims, kept: Collection[DeviceId]) -> None:
         self._there, self._mine = there, there.units.of(*kept)

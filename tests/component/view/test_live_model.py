@@ -237,7 +237,7 @@ def test_beyond_the_most_workloads_only_the_number_is_shown(bridge: Bridge) -> N
 
 @pytest.mark.security("rights")
 def test_only_viewers_of_all_namespaces_learn_how_many_are_not_shown(bridge: Bridge) -> None:
-    """A viewer of the live view who may not list the pods of all namespaces learns no number of those left out."""
+    """A viewer of the live view without the right to list all pods learns no number of those left out."""
     for name in ("a", "b"):
         bridge.pod(name)
     bridge.run(3)

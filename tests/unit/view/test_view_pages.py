@@ -189,7 +189,7 @@ def test_no_more_viewers_than_allowed() -> None:
 
 @pytest.mark.security("rights")
 def test_a_caller_without_rights_takes_no_place() -> None:
-    """A caller who may list neither pods nor nodes gets no stream of the live view, and takes no place of a viewer."""
+    """A caller with no right to list pods or nodes gets no stream of the live view, and takes no place of a viewer."""
     office = Office(rich(), most=1)
     assert [office.status(path, "poor") for path in ("/ui/stream", "/ui/snapshot")] == [403, 403]
     assert office.feed.viewers == 0
