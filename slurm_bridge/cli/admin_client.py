@@ -1,5 +1,6 @@
 """The client of the admin API of the queues. The administrator's token is sent to the daemon and shown nowhere."""
 
+import argparse
 import dataclasses
 import http
 import json
@@ -32,6 +33,20 @@ ERRORS: Final[Mapping[int, type[errors.BridgeError]]] = {
     http.HTTPStatus.SERVICE_UNAVAILABLE: errors.Unavailable,
     http.HTTPStatus.TOO_MANY_REQUESTS: errors.Unavailable,
 }
+
+
+def add_token_options(parser: argparse.ArgumentParser, *, also: str = "") -> None:
+    """Where the caller's token comes from; `also` is said of the default."""
+    parser.add_argument(
+        "--token-file",
+        type=pathlib.Path,
+        metavar="FILE",
+        help=f"your token (default: the variable {VARIABLE}{also})",
+    )
+    parser.add_argument(
+        "--kubeconfig", type=pathlib.Path, metavar="FILE", help="use the token of this kubeconfig's user instead"
+    )
+    parser.add_argument("--plain-http", action="store_true", help="send the token without TLS")
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)

@@ -36,16 +36,7 @@ def add(commands: "Commands[argparse.ArgumentParser]") -> None:
     config.set_defaults(run=_config)
     for command in (validate, reload, config):
         _server_options(command, default=argparse.SUPPRESS)
-        command.add_argument(
-            "--token-file",
-            type=pathlib.Path,
-            metavar="FILE",
-            help=f"your token (default: the variable {admin_client.VARIABLE})",
-        )
-        command.add_argument(
-            "--kubeconfig", type=pathlib.Path, metavar="FILE", help="use the token of this kubeconfig's user instead"
-        )
-        command.add_argument("--plain-http", action="store_true", help="send the token without TLS")
+        admin_client.add_token_options(command)
 
 
 def _server_options(parser: argparse.ArgumentParser, default: str | None) -> None:

@@ -23,16 +23,7 @@ def add(commands: "Commands[argparse.ArgumentParser]") -> None:
     parser = commands.add_parser("top", help="show the workloads, nodes and queues of a running daemon, live")
     parser.add_argument("--url", help=f"URL of the daemon's HTTP server (default: {queue_client.URL})")
     parser.add_argument("--ca", type=pathlib.Path, metavar="FILE", help="CA that signed the server's certificate")
-    parser.add_argument(
-        "--token-file",
-        type=pathlib.Path,
-        metavar="FILE",
-        help=f"your token (default: the variable {admin_client.VARIABLE}; none is needed on loopback)",
-    )
-    parser.add_argument(
-        "--kubeconfig", type=pathlib.Path, metavar="FILE", help="use the token of this kubeconfig's user instead"
-    )
-    parser.add_argument("--plain-http", action="store_true", help="send the token without TLS")
+    admin_client.add_token_options(parser, also="; none is needed on loopback")
     parser.add_argument("-n", "--namespace", default="", help="show the workloads of this namespace only")
     parser.add_argument("--stage", choices=tuple(live_rows.CHOICES), default="active", help="(default: %(default)s)")
     parser.add_argument("--reason", default="", help="show workloads that wait for this reason only")
