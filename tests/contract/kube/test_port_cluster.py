@@ -25,7 +25,7 @@ from slurm_bridge.model.pod import Pod
 from slurm_bridge.runtime.clock import SystemClock
 from slurm_bridge.workloads import kind_table
 from tests import wait
-from tests.e2e import support_kai, support_servers
+from tests.e2e import support_definitions, support_kai, support_servers
 
 NOBODY = "nobody"
 OTHER_UID = "00000000-0000-0000-0000-000000000000"
@@ -87,13 +87,21 @@ def another(item: Lease | Pod) -> Lease | Pod:
     return msgspec.structs.replace(item, metadata=msgspec.structs.replace(item.metadata, uid=OTHER_UID))
 
 
+#: What a local cluster without frameworks does not have: defined for a case of its own.
+NOT_IN_THE_CLUSTER = (support_kai.GROUP, "kubeflow.org")
+
+
 @pytest.fixture
 def defined(server_kind: str, kind: kinds.Kind) -> Iterator[None]:
-    """The kind is served: the local cluster has all but KAI's PodGroup, which is there for this case."""
+    """The kind is served, if need be for this case alone."""
     with contextlib.ExitStack() as stack:
-        if server_kind == "real" and kind.group == support_kai.GROUP:
+        if server_kind == "real" and kind.group in NOT_IN_THE_CLUSTER:
             kube = stack.enter_context(contextlib.closing(support_servers.Kubernetes(Config.resolve(os.environ))))
-            stack.enter_context(support_kai.defined(kube))
+            if kind.group == support_kai.GROUP:
+                stack.enter_context(support_kai.defined(kube))
+            else:
+                served = support_definitions.served(kube, kind.group, kind.versions[0], kind.kind, kind.plural)
+                stack.enter_context(served)
         yield
 
 
