@@ -53,6 +53,7 @@ from slurm_bridge.model.marks import Owner
 from slurm_bridge.model.pod import Pod
 from slurm_bridge.model.verdict import Obstacle, Reject, Wait
 from slurm_bridge.model.workload import Workload
+from slurm_bridge.runtime import frozen_records
 from slurm_bridge.translate.translator import Translated
 
 __all__ = ["Chain", "Plan", "asked"]
@@ -405,7 +406,7 @@ class Chain:
         if rank is not None and rank.nice is not None:
             # The order hook's wish as Slurm's `nice`; never below 0, which only operators may.
             request = dataclasses.replace(request, nice=max(0, rank.nice))
-        expressed = dataclasses.replace(translated, request=request, values=ask.values)
+        expressed = frozen_records.replaced(translated, request=request, values=ask.values)
         settle = self._around.settle
         settled = expressed if settle is None else settle(expressed, snapshot, tuple(one.nodes for one in found))
         if isinstance(settled, Wait | Reject):

@@ -211,7 +211,7 @@ class Session(Pass):
         name, log = hook.name, self._layers.logs[hook.name]
         log.debug(f"Performing {name} logic")
         found: list[NodeSet] = []
-        for outer in sets:
+        for place, outer in enumerate(sets, 1):
             answer = self._ask(hook, HookPhase.SUBSET, ask, tasks, outer.nodes)
             if answer is None:
                 return None
@@ -234,6 +234,9 @@ class Session(Pass):
                 reason=f"{count}; {said.note}" if said.note else count,
             )
             found += inner
+            if said.everywhere and not said.relevant:
+                found += sets[place:]
+                break
         log.debug(f"Result of {name} logic is {len(found)} subsets")
         log.trace(combined.Result(name, tuple(found)))
         return tuple(found)
