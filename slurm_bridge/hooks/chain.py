@@ -75,6 +75,7 @@ class Chain:
         self._rooms = NodeRooms()
         self._order = next(iter(self._layers.by_phase[HookPhase.ORDER]), None)
         self._emits = getattr(self._order.hook, "emit", "order") if self._order else "none"
+        self._keeps_exclusive = all(one.keeps_exclusive for one in self._layers.by_phase[HookPhase.EXPRESS])
         self._gives_devices = next((one.can.gives_devices for one in self.hooks if one.can.gives_devices), None)
         #: The hook that says which workloads have to leave; None where there is none.
         self.evicts: Evicts | None = next((one.can.evicts for one in self.hooks if one.can.evicts), None)
@@ -275,15 +276,18 @@ class Chain:
                 return stopped.obstacle
         return None
 
-    def expressed(self, workload: Workload, translated: Translated, snapshot: ClusterSnapshot) -> JobRequest:
-        """The request with the fields that hooks give it; as it is where one of them has something against it."""
-        if not self._layers.by_phase[HookPhase.EXPRESS]:
-            return translated.request
+    def exclusive(self, workload: Workload, translated: Translated, snapshot: ClusterSnapshot) -> bool:
+        """Whether its job has nodes for itself, with the fields that hooks give it, where none has anything against it.
+
+        Every binding asks; hooks are asked only where one of them may say anything about it.
+        """
+        if self._keeps_exclusive:
+            return translated.request.exclusive
         with self.session(snapshot, now=self._around.clock.wall(), mode=Mode.SIMULATED) as session:
             try:
-                return session.express(asked(workload, translated)).request
+                return session.express(asked(workload, translated)).request.exclusive
             except Stopped:
-                return translated.request
+                return translated.request.exclusive
 
     def verify(self, workload: Workload, nodes: Mapping[str, str], snapshot: ClusterSnapshot) -> Deny | Obstacle | None:
         """Whether pods (by uid) may run on the nodes that Slurm gave them."""
