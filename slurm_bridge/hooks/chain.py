@@ -67,14 +67,9 @@ class Chain:
         self._around = around
         self._caller = HookCaller(around.clock, around.observer)
         self._layers = Layers(
-            self.hooks,
-            self._caller,
-            around.logs,
-            around.dice,
-            around.shows_scores,
-            strict=around.strict,
-            keeps_lines=around.keeps_lines,
+            self.hooks, self._caller, around.logs, around.dice, around.shows_scores, strict=around.strict
         )
+        self._layers.keeps_lines = around.keeps_lines
         self._emitter = emitter.Emitter()
         self._plans = PlanCache(steady=all(one.steady for one in self.hooks))
         self._fewest = Fewest()

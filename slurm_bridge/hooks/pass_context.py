@@ -43,15 +43,14 @@ class Layers:
         shows_scores: Callable[[], bool] = lambda: True,
         *,
         strict: bool = True,
-        keeps_lines: bool = True,
     ) -> None:
         self.hooks = hooks
         self.caller = caller
         self.dice = dice
         #: How scores came about is shown, also for those from which nothing follows.
         self.shows_scores = shows_scores
-        #: What hooks say becomes lines, which have a reader.
-        self.keeps_lines = keeps_lines
+        #: What hooks say becomes lines: they have a reader.
+        self.keeps_lines = True
         self.views: Mapping[Need, View] = {}
         #: What pods may ask for beside amounts and nodes, and some hook sees to; `strict`: others wait.
         self.strict = strict
