@@ -2,7 +2,7 @@
 
 A frozen dataclass sets each of its fields through `object.__setattr__`. A quick one is filled as an ordinary object of
 the same layout, and is frozen by becoming one of its class: the same fields, defaults, equality, copies and errors.
-`replaced` makes another one of it in a fifth of the time that `dataclasses.replace` takes for a record of many fields.
+`replaced` makes another one of it in less time than `dataclasses.replace` takes.
 """
 
 import dataclasses
