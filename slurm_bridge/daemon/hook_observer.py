@@ -70,6 +70,7 @@ def surroundings(
         logs=lambda hook: logger.bind(hook=hook),
         finest=finest,
         shows_scores=logs.every_node,
+        keeps_lines=False,
         limits=configuration.attempt_limits(settings),
         settle=configuration.settle(settings),
     )

@@ -179,6 +179,8 @@ class Policy:
     Options: ClassVar = PolicyOptions
     #: Equal pods get equal answers for as long as the version of the cluster stands.
     steady: ClassVar = True
+    #: No field that it gives is about sharing nodes.
+    keeps_exclusive: ClassVar = True
 
     def __init__(self, options: PolicyOptions) -> None:
         self._rules = options.rules

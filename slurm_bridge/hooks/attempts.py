@@ -71,6 +71,7 @@ class Attempt:
     lacking: bool = False
 
 
+@frozen_records.quick
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
 class Course:
     """All attempts in order. `version` is equal for courses through the same sets."""

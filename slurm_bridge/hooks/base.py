@@ -104,6 +104,7 @@ class Ask:
         return next((value for value in self.values if value.field == field), None)
 
 
+@frozen_records.quick
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
 class Admit:
     """Go on; a note ends up in the explanation."""
@@ -124,6 +125,7 @@ class Rank:
     nice: int | None = None
 
 
+@frozen_records.quick
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
 class Sample:
     """The nodes that are looked at; all others are left out of this pass.
@@ -138,6 +140,7 @@ class Sample:
     given_up: str = ""
 
 
+@frozen_records.quick
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Denied:
     """Nodes that cannot take the workload, each with its reasons.
@@ -236,6 +239,7 @@ class Subsets:
 
     `note` is for operators, `wanted` says in the workload's own words what all sets keep to. `memo` comes back in the
     session for as long as these sets are tried. `moving`: which ones come first depends on what runs on the nodes.
+    `everywhere`: not relevant to any set of nodes, so that the hook need not be asked about others.
     """
 
     relevant: bool = True
@@ -244,6 +248,7 @@ class Subsets:
     wanted: tuple[str, ...] = ()
     memo: str = ""
     moving: bool = False
+    everywhere: bool = False
 
 
 @frozen_records.quick

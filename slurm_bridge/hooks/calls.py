@@ -116,6 +116,11 @@ class Hook:
         return self.worker is None and bool(getattr(self.hook, "steady", False))
 
     @property
+    def keeps_exclusive(self) -> bool:
+        """Its fields say nothing of whether a job shares its nodes; of hooks of a site that is not believed."""
+        return self.worker is None and bool(getattr(self.hook, "keeps_exclusive", False))
+
+    @property
     def phases(self) -> tuple[HookPhase, ...]:
         """Those that it has a method for."""
         return tuple(phase for phase in HookPhase if callable(getattr(self.hook, phase.value, None)))

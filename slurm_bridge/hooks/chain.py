@@ -53,6 +53,7 @@ from slurm_bridge.model.marks import Owner
 from slurm_bridge.model.pod import Pod
 from slurm_bridge.model.verdict import Obstacle, Reject, Wait
 from slurm_bridge.model.workload import Workload
+from slurm_bridge.runtime import frozen_records
 from slurm_bridge.translate.translator import Translated
 
 __all__ = ["Chain", "Plan", "asked"]
@@ -68,12 +69,14 @@ class Chain:
         self._layers = Layers(
             self.hooks, self._caller, around.logs, around.dice, around.shows_scores, strict=around.strict
         )
+        self._layers.keeps_lines = around.keeps_lines
         self._emitter = emitter.Emitter()
         self._plans = PlanCache(steady=all(one.steady for one in self.hooks))
         self._fewest = Fewest()
         self._rooms = NodeRooms()
         self._order = next(iter(self._layers.by_phase[HookPhase.ORDER]), None)
         self._emits = getattr(self._order.hook, "emit", "order") if self._order else "none"
+        self._keeps_exclusive = all(one.keeps_exclusive for one in self._layers.by_phase[HookPhase.EXPRESS])
         self._gives_devices = next((one.can.gives_devices for one in self.hooks if one.can.gives_devices), None)
         #: The hook that says which workloads have to leave; None where there is none.
         self.evicts: Evicts | None = next((one.can.evicts for one in self.hooks if one.can.evicts), None)
@@ -274,15 +277,18 @@ class Chain:
                 return stopped.obstacle
         return None
 
-    def expressed(self, workload: Workload, translated: Translated, snapshot: ClusterSnapshot) -> JobRequest:
-        """The request with the fields that hooks give it; as it is where one of them has something against it."""
-        if not self._layers.by_phase[HookPhase.EXPRESS]:
-            return translated.request
+    def exclusive(self, workload: Workload, translated: Translated, snapshot: ClusterSnapshot) -> bool:
+        """Whether its job has nodes for itself, with the fields that hooks give it, where none has anything against it.
+
+        Every binding asks; hooks are asked only where one of them may say anything about it.
+        """
+        if self._keeps_exclusive:
+            return translated.request.exclusive
         with self.session(snapshot, now=self._around.clock.wall(), mode=Mode.SIMULATED) as session:
             try:
-                return session.express(asked(workload, translated)).request
+                return session.express(asked(workload, translated)).request.exclusive
             except Stopped:
-                return translated.request
+                return translated.request.exclusive
 
     def verify(self, workload: Workload, nodes: Mapping[str, str], snapshot: ClusterSnapshot) -> Deny | Obstacle | None:
         """Whether pods (by uid) may run on the nodes that Slurm gave them."""
@@ -405,7 +411,7 @@ class Chain:
         if rank is not None and rank.nice is not None:
             # The order hook's wish as Slurm's `nice`; never below 0, which only operators may.
             request = dataclasses.replace(request, nice=max(0, rank.nice))
-        expressed = dataclasses.replace(translated, request=request, values=ask.values)
+        expressed = frozen_records.replaced(translated, request=request, values=ask.values)
         settle = self._around.settle
         settled = expressed if settle is None else settle(expressed, snapshot, tuple(one.nodes for one in found))
         if isinstance(settled, Wait | Reject):

@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from slurm_bridge.cluster.columns import Mask, NodeColumns, Numbers
 from slurm_bridge.hooks.base import Ask, Nodes, NodeSet, Scores, Subsets, Tiers
+from slurm_bridge.runtime import frozen_records
 from slurm_bridge.translate.translator import Value, show
 
 _Values = NDArray[np.float64]
@@ -181,4 +182,4 @@ def merge(ask: Ask, given: Mapping[str, Any], source: str) -> Ask:
     """The request with these fields, each traceable to where it came from."""
     kept = tuple(value for value in ask.values if value.field not in given)
     made = tuple(Value(field=field, value=show(value), source=source) for field, value in given.items())
-    return dataclasses.replace(ask, request=dataclasses.replace(ask.request, **given), values=kept + made)
+    return frozen_records.replaced(ask, request=frozen_records.replaced(ask.request, **given), values=kept + made)

@@ -22,6 +22,7 @@ from slurm_bridge.hooks.base import Nodes
 from slurm_bridge.model.host_names import HostGroups, HostNames
 from slurm_bridge.model.job import JobRequest
 from slurm_bridge.model.slurmnode import Partition
+from slurm_bridge.runtime import frozen_records
 
 _Names = tuple[str, ...]
 
@@ -116,7 +117,7 @@ class Emitter:
         key = (request.partition or "", id(allowed))
         _, excluded = self._without.get(snapshot.version, key, lambda: (allowed, territory.without(allowed)))
         if request.excluded_nodes != excluded:
-            request = dataclasses.replace(request, excluded_nodes=excluded)
+            request = frozen_records.replaced(request, excluded_nodes=excluded)
         return Emission(request, territory, allowed)
 
     def emit_all(

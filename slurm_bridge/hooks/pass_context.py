@@ -49,6 +49,8 @@ class Layers:
         self.dice = dice
         #: How scores came about is shown, also for those from which nothing follows.
         self.shows_scores = shows_scores
+        #: What hooks say becomes lines: they have a reader.
+        self.keeps_lines = True
         self.views: Mapping[Need, View] = {}
         #: What pods may ask for beside amounts and nodes, and some hook sees to; `strict`: others wait.
         self.strict = strict

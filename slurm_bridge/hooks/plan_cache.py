@@ -11,6 +11,7 @@ from slurm_bridge.cluster.snapshot import ClusterSnapshot
 from slurm_bridge.hooks.emitter import Emission
 from slurm_bridge.hooks.plans import Plan
 from slurm_bridge.model.job import JobRequest
+from slurm_bridge.runtime import frozen_records
 from slurm_bridge.translate import members
 from slurm_bridge.translate.templates import MOST
 from slurm_bridge.translate.translator import RequestTemplate, Translated
@@ -63,7 +64,7 @@ def _filled(kept: _KnownPlan, mine: Translated, now: float) -> Plan:
         values=tuple(
             [one if place is None else values[place] for one, place in zip(like.values, kept.places, strict=True)]
         ),
-        state=dataclasses.replace(like.state, started=now),
+        state=frozen_records.replaced(like.state, started=now),
         course=like.course,
         lines=like.lines,
         eligible=like.eligible,
@@ -78,7 +79,7 @@ def _filled(kept: _KnownPlan, mine: Translated, now: float) -> Plan:
 
 
 def _named(request: JobRequest, mine: JobRequest) -> JobRequest:
-    return dataclasses.replace(request, name=mine.name, owner=mine.owner, comment=mine.comment)
+    return frozen_records.replaced(request, name=mine.name, owner=mine.owner, comment=mine.comment)
 
 
 def _is_common(translated: Translated, plan: Plan) -> bool:

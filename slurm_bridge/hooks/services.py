@@ -144,6 +144,8 @@ class ChainServices:
     finest: Finest = unheard
     #: How scores came about is shown, also for those from which nothing follows.
     shows_scores: Callable[[], bool] = lambda: True
+    #: Plans have a line for each answer of a hook: `explain` shows them, and the daemon has no reader for them.
+    keeps_lines: bool = True
     #: False: everything is done where it is asked for, at once.
     threads: bool = True
     #: What hooks hand on when a chain takes the place of another, by their names.

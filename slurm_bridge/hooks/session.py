@@ -143,8 +143,9 @@ class Session(Pass):
             answer = self._ask(hook, HookPhase.EXPRESS, ask)
             if answer is not None and (given := answer.value.given()):
                 ask = combined.merge(ask, given, answer.value.source or f"hook {hook.name}")
-                said = ", ".join(f"{field}={value}" for field, value in given.items())
-                self._say(hook, HookPhase.EXPRESS, answer, audience=Audience.OPERATOR, reason=said)
+                if self._layers.keeps_lines:
+                    said = ", ".join(f"{field}={value}" for field, value in given.items())
+                    self._say(hook, HookPhase.EXPRESS, answer, audience=Audience.OPERATOR, reason=said)
         return ask
 
     def verify(self, workload: Workload, nodes: Mapping[str, str]) -> base.Deny | None:
@@ -161,8 +162,9 @@ class Session(Pass):
         """What is left of these nodes after a denial that comes from the bridge itself."""
         left = denied.left(nodes)
         self.denied.append(denied)
-        reason = explain.summary(explain.counted(denied, nodes, len(nodes) - len(left)))
-        self._line(name, HookPhase.FILTER, reason, Audience.USER, (len(nodes), len(left)))
+        if self._layers.keeps_lines:
+            reason = explain.summary(explain.counted(denied, nodes, len(nodes) - len(left)))
+            self._line(name, HookPhase.FILTER, reason, Audience.USER, (len(nodes), len(left)))
         return left
 
     def _ask(self, hook: Hook, phase: HookPhase, *arguments: object) -> HookAnswer | None:
@@ -200,8 +202,9 @@ class Session(Pass):
         _, left = self._layers.left.get(version, (id(nodes), denied), lambda: (nodes, denied.left(nodes)))
         if len(left) < len(nodes):
             self.denied.append(denied)
-        said = self._layers.said.get(version, denied, lambda: explain.summary(denied.counts()))
-        self._say(hook, HookPhase.FILTER, answer, (len(nodes), len(left)), audience=denied.audience, reason=said)
+        if self._layers.keeps_lines:
+            said = self._layers.said.get(version, denied, lambda: explain.summary(denied.counts()))
+            self._say(hook, HookPhase.FILTER, answer, (len(nodes), len(left)), audience=denied.audience, reason=said)
         return left
 
     def _divide(
@@ -211,7 +214,7 @@ class Session(Pass):
         name, log = hook.name, self._layers.logs[hook.name]
         log.debug(f"Performing {name} logic")
         found: list[NodeSet] = []
-        for outer in sets:
+        for place, outer in enumerate(sets, 1):
             answer = self._ask(hook, HookPhase.SUBSET, ask, tasks, outer.nodes)
             if answer is None:
                 return None
@@ -224,16 +227,20 @@ class Session(Pass):
                 self.memos.setdefault(name, said.memo)
             self.wanted.update(dict.fromkeys(said.wanted))
             self.shifting = self.shifting or said.moving
-            count = f"{len(said.sets)} subsets" if said.relevant else "not relevant"
-            self._say(
-                hook,
-                HookPhase.SUBSET,
-                answer,
-                (len(outer.nodes), combined.covered(outer, inner)),
-                audience=Audience.OPERATOR,
-                reason=f"{count}; {said.note}" if said.note else count,
-            )
+            if self._layers.keeps_lines:
+                count = f"{len(said.sets)} subsets" if said.relevant else "not relevant"
+                self._say(
+                    hook,
+                    HookPhase.SUBSET,
+                    answer,
+                    (len(outer.nodes), combined.covered(outer, inner)),
+                    audience=Audience.OPERATOR,
+                    reason=f"{count}; {said.note}" if said.note else count,
+                )
             found += inner
+            if said.everywhere and not said.relevant:
+                found += sets[place:]
+                break
         log.debug(f"Result of {name} logic is {len(found)} subsets")
         log.trace(combined.Result(name, tuple(found)))
         return tuple(found)
@@ -248,6 +255,8 @@ class Session(Pass):
         audience: Audience = Audience.USER,
         reason: str | None = None,
     ) -> None:
+        if not self._layers.keeps_lines:
+            return
         said: str = getattr(answer.value, "note", "") if reason is None else reason
         self.lines.append(
             explain.line((hook.name, phase, *counts, said, answer.seconds * 1000, audience, self.members))
@@ -262,4 +271,5 @@ class Session(Pass):
         counts: tuple[int, int] = (0, 0),
         seconds: float = 0.0,
     ) -> None:
-        self.lines.append(Line(name, phase, *counts, reason, seconds * 1000, audience, self.members))
+        if self._layers.keeps_lines:
+            self.lines.append(Line(name, phase, *counts, reason, seconds * 1000, audience, self.members))

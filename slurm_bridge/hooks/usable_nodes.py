@@ -33,6 +33,7 @@ MOST_NAMES = 3
 Avoid = Mapping[str, str]
 
 
+@frozen_records.quick
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
 class FilterResult:
     """The nodes for pods of one shape, and the hooks that denied others. `members` names the pods if shapes differ."""

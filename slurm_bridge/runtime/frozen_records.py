@@ -2,6 +2,7 @@
 
 A frozen dataclass sets each of its fields through `object.__setattr__`. A quick one is filled as an ordinary object of
 the same layout, and is frozen by becoming one of its class: the same fields, defaults, equality, copies and errors.
+`replaced` makes another one of it in less time than `dataclasses.replace` takes.
 """
 
 import dataclasses
@@ -27,10 +28,21 @@ def quick(record: type[T]) -> type[T]:
     checked = ("_self.__post_init__()",) if hasattr(record, "__post_init__") else ()
     body = "\n ".join(["_self = _new(_plain)", *filled, "_self.__class__ = _cls", *checked, "return _self"])
     exec(f"def __new__(_cls, *, {', '.join(given)}):\n {body}", names)  # noqa: S102 - as dataclasses make their methods
+    others = ", ".join(f"{one.name}=_absent" for one in fields)
+    kept = (f"_self.{one.name} = _like.{one.name} if {one.name} is _absent else {one.name}" for one in fields)
+    body = "\n ".join(["_self = _new(_plain)", *kept, "_self.__class__ = _like.__class__", *checked, "return _self"])
+    exec(f"def __replace__(_like, *, {others}):\n {body}", names)  # noqa: S102 - likewise
     record.__new__ = names["__new__"]  # type: ignore[method-assign]
+    record.__replace__ = names["__replace__"]  # type: ignore[attr-defined]
     record.__init__ = object.__init__  # type: ignore[method-assign]
     record.__getnewargs_ex__ = lambda self: ((), {one.name: getattr(self, one.name) for one in fields})  # type: ignore[attr-defined]
     return record
+
+
+def replaced(record: T, **changes: Any) -> T:
+    """A quick record with these values in place of its own."""
+    made: T = record.__replace__(**changes)  # type: ignore[attr-defined]
+    return made
 
 
 def _written(record: str, fields: tuple["dataclasses.Field[Any]", ...]) -> Iterator[_Lines]:

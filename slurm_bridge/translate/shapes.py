@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterable, Sequence
 
 from slurm_bridge.model.job import Gres
 from slurm_bridge.model.pod import Pod
+from slurm_bridge.runtime import frozen_records
 
 
 class Form(enum.Enum):
@@ -28,6 +29,7 @@ class Needs:
     gres: tuple[Gres, ...] = ()
 
 
+@frozen_records.quick
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
 class Shape:
     """Pods that ask a node for the same, in rank order, and what Slurm is asked for each of them.

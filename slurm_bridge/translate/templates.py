@@ -12,6 +12,7 @@ import msgspec
 
 from slurm_bridge.model.verdict import Reject
 from slurm_bridge.model.workload import Workload
+from slurm_bridge.runtime import frozen_records
 from slurm_bridge.translate import claims, members, translator
 from slurm_bridge.translate.claims import ClaimedValue
 from slurm_bridge.translate.rules import Rules
@@ -67,13 +68,13 @@ class _Pattern:
         """For an equal workload."""
         mine = {one.field: one for one in claims.identity(workload, rules) if one.field in self.whose}
         like, (pod,) = self.translated, workload.pods
-        request = dataclasses.replace(like.request, **{field: one.value for field, one in mine.items()})
+        request = frozen_records.replaced(like.request, **{field: one.value for field, one in mine.items()})
         (shape,) = like.shapes
         return Translated(
             request=request,
             values=tuple(self._values(mine, members.subject(pod))),
             hints=like.hints,
-            shapes=(dataclasses.replace(shape, pods=workload.pods),),
+            shapes=(frozen_records.replaced(shape, pods=workload.pods),),
             form=like.form,
             told=like.told,
             one_per_node=like.one_per_node,

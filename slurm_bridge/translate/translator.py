@@ -33,6 +33,7 @@ from slurm_bridge.translate.rules import Rules
 from slurm_bridge.translate.shapes import Form, Shape
 
 
+@frozen_records.quick
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
 class Value:
     """One field of the request (or one hint) for users: its value and its source.
@@ -152,18 +153,18 @@ def hints(workload: Workload) -> Mapping[str, str]:
 
 def changed(translated: Translated, field: str, value: object, why: str, shown: str = "") -> Translated:
     """With another value for a field of the request; the source names the earlier one and the reason `why`."""
-    request = dataclasses.replace(translated.request, **{field: value})  # type: ignore[arg-type]
+    request = frozen_records.replaced(translated.request, **{field: value})
     values = _sourced(translated.values, field, shown or show(value), why)
-    return dataclasses.replace(translated, request=request, values=values)
+    return frozen_records.replaced(translated, request=request, values=values)
 
 
 def numbered(translated: Translated, numbers: Mapping[str, tuple[int, str]]) -> Translated:
     """With several other numbers at once, each with its reason, because copying a request takes time."""
-    request = dataclasses.replace(translated.request, **{field: number for field, (number, _) in numbers.items()})  # type: ignore[arg-type]
+    request = frozen_records.replaced(translated.request, **{field: number for field, (number, _) in numbers.items()})
     values = translated.values
     for field, (number, why) in numbers.items():
         values = _sourced(values, field, str(number), why)
-    return dataclasses.replace(translated, request=request, values=values)
+    return frozen_records.replaced(translated, request=request, values=values)
 
 
 def _sourced(values: tuple[Value, ...], field: str, shown: str, why: str) -> tuple[Value, ...]:

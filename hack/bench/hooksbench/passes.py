@@ -69,6 +69,7 @@ class Passes:
             dice=random.Random(1),
             observer=self._watch,
             shows_scores=lambda: False,
+            keeps_lines=False,
             settle=slurm_fit.SlurmFit(),
             wake=self._woken.put,
             seen=world.keeper.snapshot,

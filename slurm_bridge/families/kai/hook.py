@@ -29,7 +29,7 @@ MOST_SCORED = 4
 #: Scores are shown, and lead other hooks' tiers; the sets themselves are the tiers of this one.
 _SHOWN = Tiers(count=1)
 _NO_SCORES = Scores(nodes={})
-_NOT_ASKED = Subsets(relevant=False)
+_NOT_ASKED = Subsets(relevant=False, everywhere=True)
 
 
 class Kai:

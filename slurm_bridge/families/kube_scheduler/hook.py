@@ -51,7 +51,7 @@ NEIGHBOURS_LOOK = 1.0
 #: By so many nodes the choice among equals moves on from attempt to attempt: a prime number.
 TURN = 7919
 
-NOT_RELEVANT = Subsets(relevant=False)
+NOT_RELEVANT = Subsets(relevant=False, everywhere=True)
 
 _NONE = frozenset[str]()
 

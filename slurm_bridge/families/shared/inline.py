@@ -8,7 +8,7 @@ inline now and then.
 from collections.abc import Callable
 
 from slurm_bridge import ports
-from slurm_bridge.runtime.clock import thread_seconds
+from slurm_bridge.runtime.clock import SystemClock, thread_seconds
 
 #: What a pass gives at most.
 MOST_SECONDS = 0.004
@@ -17,16 +17,27 @@ IN_A_ROW = 3
 #: How long the threads then have it for themselves.
 REST = 1.0
 
+#: When a piece of work began, by the clock and in time of the processor.
+Begun = tuple[float, float]
+
 
 class InlineBudget:
-    """Whether it is short enough. Measured in time of the processor: time spent waiting for it does not count."""
+    """Whether it is short enough. Measured in time of the processor: time spent waiting for it does not count.
+
+    No work takes more of that than has `passed`, which is asked first: to read the processor's time is a system call.
+    """
 
     def __init__(
-        self, clock: ports.Clock, most_seconds: float = MOST_SECONDS, spent: Callable[[], float] = thread_seconds
+        self,
+        clock: ports.Clock,
+        most_seconds: float = MOST_SECONDS,
+        spent: Callable[[], float] = thread_seconds,
+        passed: Callable[[], float] = SystemClock.now,
     ) -> None:
         self._clock = clock
         self._most = most_seconds
         self._spent = spent
+        self._passed = passed
         self._long = 0
         self._rests_until = 0.0
 
@@ -35,13 +46,14 @@ class InlineBudget:
         """By what it took of late."""
         return self._long < IN_A_ROW or self._clock.now() >= self._rests_until
 
-    def begin(self) -> float:
+    def begin(self) -> Begun:
         """One piece of work begins, in this thread: what `end` is to be told, whatever comes of the work."""
-        return self._spent()
+        return self._passed(), self._spent()
 
-    def end(self, begun: float) -> None:
+    def end(self, begun: Begun) -> None:
         """It has come to its end."""
-        if self._spent() - begun <= self._most:
+        passed, spent = begun
+        if self._passed() - passed <= self._most or self._spent() - spent <= self._most:
             self._long = 0
         else:
             self._long += 1

@@ -10,6 +10,7 @@ import numpy as np
 from slurm_bridge.families.vela import dice
 from slurm_bridge.families.vela.dice import Places
 from slurm_bridge.families.vela.scene import UnreadablePod
+from slurm_bridge.runtime import frozen_records
 
 NOTHING_LEFT = "no candidates left after Filter plugins"
 
@@ -25,6 +26,7 @@ class LoopStatus(enum.Enum):
 _NONE: Places = np.zeros(0, np.intp)
 
 
+@frozen_records.quick
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Collected:
     """What was found, in the order in which it was drawn; `asked` is how many were wanted in each round."""

@@ -100,6 +100,7 @@ def joined(parts: Sequence[Sequence[str]]) -> Sequence[str]:
     return [word for part in parts for word in part]
 
 
+@frozen_records.quick
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class SamplingRequest:
     """A pod, and how many of the nodes of one agent are wanted for it; 0 is the usual number.

@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from slurm_bridge.cluster.columns import Whole
+from slurm_bridge.runtime import frozen_records
 
 #: What the best node has once scores are normalised.
 HIGHEST = 100
@@ -18,6 +19,7 @@ FEW = 64
 _LOWEST, _LARGEST = -(2**15), 2**15 - 1
 
 
+@frozen_records.quick
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Weighted:
     """What one plugin says of each node, by place, and how much that counts."""

@@ -60,6 +60,8 @@ class Yunikorn:
     name = "yunikorn"
     Options: ClassVar = YunikornOptions
     services = True
+    #: A queue is an account, a qos and a partition in Slurm, and no way to share nodes.
+    keeps_exclusive: ClassVar = True
     needs = frozenset({Need.NAMESPACES, Need.PRIORITYCLASSES})
 
     def __init__(self, options: YunikornOptions, services: HookServices, made: Setup | None = None) -> None:

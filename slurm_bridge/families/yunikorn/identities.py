@@ -16,6 +16,7 @@ from typing import Final
 from slurm_bridge.model import names, texts
 from slurm_bridge.model.pod import Pod
 from slurm_bridge.model.workload import Workload
+from slurm_bridge.runtime import frozen_records
 
 DOMAIN: Final = "yunikorn.apache.org/"
 LABEL, ANNOTATION = "label", "annotation"
@@ -41,6 +42,7 @@ _QUEUE: Final = re.compile(r"[A-Za-z0-9._:#/@-]{1,255}", re.ASCII)
 Place = tuple[str, str]
 
 
+@frozen_records.quick
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
 class ApplicationIdentity:
     """`key` tells it apart from every other application of the cluster, `title` is for people.
@@ -62,6 +64,7 @@ class ApplicationIdentity:
         return ApplicationIdentity(key=f"{self.key}\n{queue.lower()}\n{account}", title=self.title)
 
 
+@frozen_records.quick
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
 class PodsStatement:
     """What the pods of a workload say; `problem` is why that cannot be used, `ignored` what of it is not believed."""

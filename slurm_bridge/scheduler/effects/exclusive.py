@@ -12,4 +12,4 @@ def as_submitted(
     """As Slurm shows the job, or as it would be submitted now: not every reading has the field."""
     if placeholder.view is not None and placeholder.view.exclusive:
         return True
-    return ctx.config.chain.expressed(desired.workload, desired.translated, snapshot).exclusive
+    return ctx.config.chain.exclusive(desired.workload, desired.translated, snapshot)

@@ -21,7 +21,9 @@ class Desk:
 
     def __init__(self) -> None:
         self.clock, self.spent = VirtualClock(), Spent()
-        self.inline = InlineBudget(self.clock, 0.01, self.spent)
+        self.inline = InlineBudget(self.clock, 0.01, self.spent, lambda: self.spent.now + self.waited)
+        #: While others had the processor.
+        self.waited = 0.0
 
     def work(self, *seconds: float) -> None:
         """Pieces one after the other."""
@@ -39,6 +41,16 @@ def desk() -> Desk:
 
 def test_nothing_is_known_to_be_long_at_first(desk: Desk) -> None:
     """Somebody has to try."""
+    assert desk.inline.pays
+
+
+def test_time_in_which_others_had_the_processor_does_not_count(desk: Desk) -> None:
+    """Work that only waited for its turn is short."""
+    for _ in range(2 * IN_A_ROW):
+        begun = desk.inline.begin()
+        desk.waited += 5.0
+        desk.spent.now += 0.001
+        desk.inline.end(begun)
     assert desk.inline.pays
 
 

@@ -120,6 +120,22 @@ class TestSession:
         assert around.log.said == [("h", "info", "hello")]
         assert [(line.phase, line.reason) for line in plan.lines] == [(HookPhase.ADMIT, "hello")]
 
+    def test_lines_without_a_reader_are_not_kept(self, around: Around) -> None:
+        """Nothing else of the plan is different, and neither is what a user is told of nodes that are denied."""
+        hooks = [
+            hook("first", admit=Admit(note="hello"), express=base.Fields(account="a")),
+            hook("second", filter=Denied.because("no", ["a"]), subset=Subsets(sets=(NodeSet(nodes=frozenset("bc")),))),
+            hook("broken", "skip", score=None),
+        ]
+        told, untold = (planned(Chain(hooks, around.make(keeps_lines=keeps))) for keeps in (True, False))
+        assert (len(told.lines), untold.lines) == (5, ())
+        for part in ("request", "basis", "values", "state", "course", "eligible", "moving", "excluded"):
+            assert getattr(untold, part) == getattr(told, part)
+        nowhere = [*hooks, hook("last", filter=Denied.because("full", FOUR.names))]
+        before, after = (stopped(Chain(nowhere, around.make(keeps_lines=keeps))) for keeps in (True, False))
+        assert before == after
+        assert "3 full" in after.message
+
     def test_a_simulated_pass(self, around: Around) -> None:
         """Whoever tries something out says so, and uses every phase over all layers."""
         modes: list[base.Mode] = []

@@ -120,6 +120,34 @@ class TestSession:
         chain.plan(workload(), translated(), FOUR, now=2.0, previous=state)
         assert seen == ["", "x1"]
 
+    def test_what_is_never_relevant_is_asked_once(self, around: Around) -> None:
+        """All sets stay, in their order, and another hook divides each of them all the same."""
+        asked: list[Nodes] = []
+
+        def never(_session: Session, _ask: Ask, _tasks: object, nodes: Nodes) -> Subsets:
+            asked.append(nodes)
+            return Subsets(relevant=False, everywhere=True)
+
+        last = hook("three", subset=lambda *given: Subsets(sets=(NodeSet(nodes=given[-1], name="all"),)))
+        for hooks, expected in (
+            ([hook("two", subset=never)], ["x", "y"]),
+            ([hook("two", subset=never), last], ["x/all", "y/all"]),
+        ):
+            asked.clear()
+            chain = Chain([hook("one", subset=self.said()), *hooks], around.make())
+            with chain.session(FOUR, now=1.0) as session:
+                found = session.subset_nodes(_asked(), (), ABCD)
+                lines = [(line.nodes_in, line.reason) for line in session.lines if line.hook == "two"]
+            assert [one.name for one in found] == expected
+            assert (asked, lines) == ([frozenset("ab")], [(2, "not relevant")])
+
+    def test_what_is_relevant_is_asked_about_each_set(self, around: Around) -> None:
+        """Whatever a hook claims besides: its sets are about the nodes that it was asked about."""
+        inner = hook("two", subset=lambda *given: Subsets(sets=(NodeSet(nodes=given[-1], name="in"),), everywhere=True))
+        with Chain([hook("one", subset=self.said()), inner], around.make()).session(FOUR, now=1.0) as session:
+            found = session.subset_nodes(_asked(), (), ABCD)
+        assert [(one.name, one.nodes) for one in found] == [("x/in", frozenset("ab")), ("y/in", frozenset("cd"))]
+
     def test_a_note_is_for_operators(self, around: Around) -> None:
         """In the line of the hook."""
         chain = Chain([hook(subset=self.said(note="why"))], around.make())

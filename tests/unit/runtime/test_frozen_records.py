@@ -59,6 +59,25 @@ def test_they_can_be_replaced_and_copied() -> None:
     assert dataclasses.asdict(one) == {"cls": "a", "new": 2, "plain": (), "self": []}
 
 
+def test_replaced_makes_what_the_standard_library_makes() -> None:
+    """Whatever is replaced, and the record itself stays as it is."""
+    one = Thing(cls="a", new=2, plain=(3,), self=[4])
+    for changes in ({}, {"cls": "b"}, {"self": [5], "new": 0}, {"plain": None}):
+        assert frozen_records.replaced(one, **changes) == dataclasses.replace(one, **changes)
+    other = frozen_records.replaced(one, cls="b")
+    assert (type(other), one.cls, other.self) == (Thing, "a", one.self)
+    with pytest.raises(dataclasses.FrozenInstanceError):
+        other.new = 3  # type: ignore[misc]
+
+
+def test_replaced_refuses_what_the_constructor_refuses() -> None:
+    """A field that is not there, with its name, and a value that the record does not take."""
+    with pytest.raises(TypeError, match="other"):
+        frozen_records.replaced(Thing(cls="a"), other=1)
+    with pytest.raises(ValueError, match="number is 0"):
+        frozen_records.replaced(Positive(number=1), number=0)
+
+
 def test_a_field_that_is_missing_or_not_there_is_an_error() -> None:
     """With its name."""
     with pytest.raises(TypeError, match="cls"):

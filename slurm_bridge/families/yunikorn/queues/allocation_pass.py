@@ -26,8 +26,10 @@ from slurm_bridge.families.yunikorn.queues.records import Allocation, AskId
 from slurm_bridge.families.yunikorn.queues.searches import Searches
 from slurm_bridge.families.yunikorn.queues.tree import Queue, State
 from slurm_bridge.families.yunikorn.queues.visits import Visit
+from slurm_bridge.runtime import frozen_records
 
 
+@frozen_records.quick
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
 class Allocated:
     """The ask has its nodes, as far as the scheduler knows."""

@@ -49,6 +49,7 @@ class Registered:
     incarnation: int
 
 
+@frozen_records.quick
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
 class RequestUpdated:
     """A request of a resource manager, with partitions as they are called inside."""
@@ -83,6 +84,7 @@ class NodePut:
     node: records.NodeReport
 
 
+@frozen_records.quick
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
 class Added:
     """An application, in the queue where it was placed; the queue is made where it does not exist."""
@@ -92,6 +94,7 @@ class Added:
     queue: str
 
 
+@frozen_records.quick
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
 class AskAccepted:
     """An ask that may be served."""
@@ -108,6 +111,7 @@ class StandingAllocation:
     allocation: Allocation
 
 
+@frozen_records.quick
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
 class Started:
     """An allocation has its nodes from the scheduler behind us."""
@@ -116,6 +120,7 @@ class Started:
     id: AskId
 
 
+@frozen_records.quick
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
 class Leaving:
     """Something is to go; `key` is that of the ask or allocation. No two have the same number."""
@@ -170,6 +175,7 @@ class Bundle:
     proposals: tuple[Allocation, ...]
 
 
+@frozen_records.quick
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
 class Removed:
     """It has left this scheduler."""
@@ -199,6 +205,7 @@ class NodesHeld:
 # -- to the proxy ----------------------------------------------------------------------------------------------------
 
 
+@frozen_records.quick
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
 class Told:
     """News for a resource manager; an earlier incarnation of it hears nothing any more."""

@@ -11,6 +11,7 @@ from slurm_bridge.families.yunikorn.queues.applications import PendingAsk
 from slurm_bridge.families.yunikorn.queues.nodes import PartitionNode
 from slurm_bridge.families.yunikorn.queues.settings import SortPolicy
 from slurm_bridge.families.yunikorn.queues.tree import Queue
+from slurm_bridge.runtime import frozen_records
 
 #: Whether a member may run on the node, for reasons other than room; the flag: it is only to be kept.
 May = Callable[[PendingAsk, PartitionNode, bool], bool]
@@ -23,6 +24,7 @@ UNSUPPORTED_SORT = "unsupported_sort_type"
 LARGER_THAN_MAX = "larger_than_max"
 
 
+@frozen_records.quick
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
 class Pick:
     """The nodes of all members, or the node to reserve, or neither."""

@@ -20,6 +20,7 @@ from slurm_bridge.families.yunikorn.queues.records import (
     Released,
     Update,
 )
+from slurm_bridge.runtime import frozen_records
 
 DEFAULT = "default"
 
@@ -173,7 +174,7 @@ class Names:
         )
 
     def _inside(self, one: T) -> T:
-        return dataclasses.replace(one, partition=normalised(self._rm, one.partition))
+        return frozen_records.replaced(one, partition=normalised(self._rm, one.partition))
 
     def _id_outside(self, one: AskId) -> AskId:
         return AskId(partition=own(self._rm, one.partition), application=one.application, key=one.key)

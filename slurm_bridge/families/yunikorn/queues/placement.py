@@ -13,6 +13,7 @@ from collections.abc import Collection, Mapping, Sequence
 from slurm_bridge.families.yunikorn.queues import acl, tree
 from slurm_bridge.families.yunikorn.queues.config import names
 from slurm_bridge.families.yunikorn.queues.config.documents import ROOT, PlacementRule, UserFilter
+from slurm_bridge.runtime import frozen_records
 
 DEFAULT = f"{ROOT}.default"
 
@@ -27,6 +28,7 @@ _QUALIFIED = f"{ROOT}."
 _MOST_TAKERS = 10
 
 
+@frozen_records.quick
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
 class ApplicationCandidate:
     """An application, as far as rules look at it; `queue` is the one it asks for, names of tags are lower case."""
@@ -38,6 +40,7 @@ class ApplicationCandidate:
     forced: bool = False
 
 
+@frozen_records.quick
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
 class Placed:
     """The application's queue; None where it does not exist yet and has to be made, or is the recovery queue."""
@@ -54,6 +57,7 @@ class Rejected:
     error: str = ""
 
 
+@frozen_records.quick
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
 class _RuleAnswer:
     """What a rule says: a path, or why there is none; with an error no other rule is asked."""

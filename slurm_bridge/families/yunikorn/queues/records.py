@@ -107,6 +107,7 @@ class AllocationAsk:
         return min(self.created, self.told)
 
 
+@frozen_records.quick
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
 class Allocation:
     """An ask that has its nodes: one for each member."""
@@ -115,6 +116,7 @@ class Allocation:
     nodes: tuple[str, ...]
 
 
+@frozen_records.quick
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
 class NodeReport:
     """What a node can hold; one that is not schedulable keeps what it has and gets nothing more.
@@ -130,6 +132,7 @@ class NodeReport:
     size: Known = None
 
 
+@frozen_records.quick
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
 class Named:
     """An application or a node of a partition."""
@@ -138,6 +141,7 @@ class Named:
     name: str
 
 
+@frozen_records.quick
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
 class AllocationRelease:
     """An allocation that is over; PREEMPTED confirms an eviction that the core has asked for."""
@@ -231,6 +235,7 @@ class AnswerSubject:
     key: str = ""
 
 
+@frozen_records.quick
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
 class Accepted:
     """It is part of the state now; an application is in this queue."""
@@ -247,6 +252,7 @@ class Rejected:
     reason: str
 
 
+@frozen_records.quick
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
 class Released:
     """It is no longer part of the state: the confirmation of a removal, or its consequence."""
