@@ -9,7 +9,7 @@ from slurm_bridge.cluster.cluster_cache import ClusterCache
 from slurm_bridge.daemon import configuration
 from slurm_bridge.hooks.needs import Need, View
 from slurm_bridge.hooks.services import ChainServices
-from slurm_bridge.mirror.jobs import Mirror
+from slurm_bridge.mirror.jobs import Mirror, Serves, everywhere
 from slurm_bridge.mirror.table import Table
 from slurm_bridge.model import names
 from slurm_bridge.model.names import WorkloadKey
@@ -38,6 +38,15 @@ from slurm_bridge.workloads.owners import Owners
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
+class Share:
+    """The namespaces whose jobs are followed, and those whose workloads are looked at; `met` hears of all others."""
+
+    serves: Serves = everywhere
+    schedules: Serves = everywhere
+    met: Callable[[str], None] = lambda _namespace: None
+
+
+@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
 class CoreInputs:
     """Everything that the core needs and does not build itself."""
 
@@ -52,6 +61,8 @@ class CoreInputs:
     views: Callable[[frozenset[Need]], Mapping[Need, View]] = lambda _needs: {}
     count: Count = lambda _what, _outcome: None
     each: hands.Each = hands.in_turn
+    #: Of several daemons: which namespaces this one has.
+    share: Share = Share()
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
@@ -97,6 +108,8 @@ def build(settings: Settings, inputs: CoreInputs) -> Assembly:
         table,
         cluster_id=settings.cluster_id,
         rhythm=configuration.rhythm(settings),
+        serves=inputs.share.serves,
+        met=inputs.share.met,
     )
     context = SchedulerContext(
         cluster=inputs.cluster,
@@ -114,6 +127,7 @@ def build(settings: Settings, inputs: CoreInputs) -> Assembly:
         states=states,
         avoided=Avoided(states, seconds=settings.scheduling.avoid_seconds),
         held=Holds(states),
+        serves=inputs.share.schedules,
         each=inputs.each,
     )
     core = Core(context, pod_index, queue)

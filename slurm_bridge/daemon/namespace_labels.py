@@ -44,10 +44,14 @@ class NamespaceLabels:
         """The labels of a namespace; read from the API server if it is younger than what the watch has delivered."""
         if self._informer is None:
             return {}
-        found = self._informer.store.get("", name)
+        return self.found(name) or {}
+
+    def found(self, name: str) -> Labels | None:
+        """Likewise; None if there is no such namespace."""
+        found = self._informer.store.get("", name) if self._informer is not None else None
         if found is None:
             found = self._reader().get(kinds.NAMESPACES, "", name)
-        return {} if found is None else found.metadata.labels
+        return None if found is None else found.metadata.labels
 
     def _reader(self) -> ports.Cluster:
         with self._lock:

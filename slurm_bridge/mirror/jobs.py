@@ -32,6 +32,15 @@ from slurm_bridge.runtime import backoff
 
 T = TypeVar("T")
 
+#: Whether this daemon serves a namespace.
+Serves = Callable[[str], bool]
+
+
+def everywhere(_namespace: str) -> bool:
+    """There are no parts: all namespaces are served."""
+    return True
+
+
 #: For how many seconds a job that has just started counts as moving.
 SETTLED = 3.0
 #: From so many on, jobs that have ended are confirmed together.
@@ -44,10 +53,20 @@ class Mirror:
     """Called by one thread, or by a simulation; what it learns goes into the table, whose listener wakes workloads."""
 
     def __init__(
-        self, slurm: ports.Slurm, clock: ports.Clock, table: Table, *, cluster_id: str, rhythm: Rhythm | None = None
+        self,
+        slurm: ports.Slurm,
+        clock: ports.Clock,
+        table: Table,
+        *,
+        cluster_id: str,
+        rhythm: Rhythm | None = None,
+        serves: Serves = everywhere,
+        met: Callable[[str], None] = lambda _namespace: None,
     ) -> None:
         self._slurm, self._clock, self._table = slurm, clock, table
         self._cluster_id = cluster_id
+        #: Jobs for other namespaces are another daemon's; `met` hears of the namespaces of those that live.
+        self._serves, self._met = serves, met
         self._rhythm = rhythm or Rhythm()
         self._period = self._rhythm.fastest
         self._due = self._settled_due = self._swept = self._polled = 0.0
@@ -332,7 +351,13 @@ class Mirror:
     def _all(self) -> Sequence[JobView]:
         views = self._ask(self._slurm.jobs)
         self._listed = len(views)
+        self._meet(views)
         return views
+
+    def _meet(self, views: Iterable[JobView]) -> None:
+        for owner in (one.owner for one in views if one.state.phase is not Phase.ENDED):
+            if owner is not None and owner.cluster == self._cluster_id and not self._serves(owner.namespace):
+                self._met(owner.namespace)
 
     def _adopt(self, views: Iterable[JobView], *, ended: bool = False) -> frozenset[JobId]:
         """Take in our jobs. Unknown jobs that have ended count only in a recovery."""
@@ -347,7 +372,7 @@ class Mirror:
         return frozenset(one.job_id for one in ours)
 
     def _ours(self, owner: Owner | None) -> bool:
-        return owner is not None and owner.cluster == self._cluster_id
+        return owner is not None and owner.cluster == self._cluster_id and self._serves(owner.namespace)
 
     def details(self) -> None:
         """Read a few jobs in full: those never read first, then the one whose reading is oldest.
@@ -429,6 +454,7 @@ class Mirror:
             except errors.Unreadable:
                 continue
             found += [view] if view is not None else []
+        self._meet(found)
         return found
 
     def _ask(self, question: Callable[[], T]) -> T:
