@@ -308,6 +308,8 @@ class Daemon:
         def refresh() -> None:
             counters.refresh(self.metrics, self.core, self.election, self._clock)
             queue_view.refresh(self.metrics, self._chain())
+            if self._parts is not None and self._ownership is not None:
+                counters.refresh_parts(self.metrics, self._parts.own, self._ownership)
 
         inputs = admin_api.AdminInputs(
             callers=extras.callers,
