@@ -9,8 +9,8 @@ daemon acts before the record of the namespace names its part, and each change o
 that was read. A record that names another part is replaced only if
 
     1  the record was read,
-    2  the lease of that part was read after that, and nobody leads there: it is given up, gone, or has not changed for
-       its whole duration by the clock of this machine,
+    2  the lease of that part was read after that, and no daemon leads there: it is given up, gone, or has not changed
+       for its whole duration by the clock of this machine,
     3  the record is still as it was read.
 
 A leader writes each of its records anew before it acts. So the record has changed between 1 and 3 if the other part has
@@ -31,7 +31,7 @@ from slurm_bridge import errors, ports
 from slurm_bridge.model import kinds, names, parts
 from slurm_bridge.model.lease import Lease, LeaseSpec
 from slurm_bridge.model.meta import ObjectMeta
-from slurm_bridge.model.parts import Parts
+from slurm_bridge.model.parts import ClusterParts
 from slurm_bridge.runtime import hands
 
 
@@ -67,9 +67,9 @@ class OwnershipPorts:
 
 
 class NamespaceOwnership:
-    """`serves` is asked by any thread. `begin`, `commence`, `serve` and `left` are the scheduler's, `step` is another's."""
+    """Any thread may ask. `begin`, `commence`, `serve` and `left` are the scheduler's, `step` is for another thread."""
 
-    def __init__(self, given: Parts, reach: OwnershipPorts) -> None:
+    def __init__(self, given: ClusterParts, reach: OwnershipPorts) -> None:
         self._parts, self._reach = given, reach
         #: Of the one that asks the API server; and of the states, which is held for a moment only.
         self._turn, self._lock = threading.Lock(), threading.Lock()
@@ -114,6 +114,11 @@ class NamespaceOwnership:
     def unsettled(self) -> bool:
         """Some namespace is to be taken up or let go."""
         return bool(self._unsettled)
+
+    @property
+    def busy(self) -> bool:
+        """Something is on its way, here or with another part."""
+        return bool(self._others) or any(one is not Standing.SERVED for one in tuple(self._standings.values()))
 
     @property
     def awaited(self) -> Mapping[str, str]:

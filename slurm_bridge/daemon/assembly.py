@@ -9,7 +9,8 @@ from slurm_bridge.cluster.cluster_cache import ClusterCache
 from slurm_bridge.daemon import configuration
 from slurm_bridge.hooks.needs import Need, View
 from slurm_bridge.hooks.services import ChainServices
-from slurm_bridge.mirror.jobs import Mirror, Serves, everywhere
+from slurm_bridge.mirror.jobs import Mirror
+from slurm_bridge.mirror.served import ALL_NAMESPACES, ServedNamespaces
 from slurm_bridge.mirror.table import Table
 from slurm_bridge.model import names
 from slurm_bridge.model.names import WorkloadKey
@@ -38,15 +39,6 @@ from slurm_bridge.workloads.owners import Owners
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
-class Share:
-    """The namespaces whose jobs are followed, and those whose workloads are looked at; `met` hears of all others."""
-
-    serves: Serves = everywhere
-    schedules: Serves = everywhere
-    met: Callable[[str], None] = lambda _namespace: None
-
-
-@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
 class CoreInputs:
     """Everything that the core needs and does not build itself."""
 
@@ -62,7 +54,7 @@ class CoreInputs:
     count: Count = lambda _what, _outcome: None
     each: hands.Each = hands.in_turn
     #: Of several daemons: which namespaces this one has.
-    share: Share = Share()
+    served: ServedNamespaces = ALL_NAMESPACES
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
@@ -108,8 +100,7 @@ def build(settings: Settings, inputs: CoreInputs) -> Assembly:
         table,
         cluster_id=settings.cluster_id,
         rhythm=configuration.rhythm(settings),
-        serves=inputs.share.serves,
-        met=inputs.share.met,
+        served=inputs.served,
     )
     context = SchedulerContext(
         cluster=inputs.cluster,
@@ -127,7 +118,7 @@ def build(settings: Settings, inputs: CoreInputs) -> Assembly:
         states=states,
         avoided=Avoided(states, seconds=settings.scheduling.avoid_seconds),
         held=Holds(states),
-        serves=inputs.share.schedules,
+        serves=inputs.served.schedules,
         each=inputs.each,
     )
     core = Core(context, pod_index, queue)

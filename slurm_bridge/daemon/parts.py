@@ -1,4 +1,4 @@
-"""One of several daemons: routes pods by the part of their namespace, and has the core take up and let go namespaces."""
+"""One of several daemons: pods are routed by their namespace, and the core takes up namespaces and lets them go."""
 
 import threading
 from collections.abc import Iterable
@@ -8,23 +8,23 @@ from loguru import logger
 from slurm_bridge import errors, ports
 from slurm_bridge.controllers.ownership import NamespaceOwnership, Standing
 from slurm_bridge.model.names import namespace_of
-from slurm_bridge.model.parts import Parts
+from slurm_bridge.model.parts import ClusterParts
 from slurm_bridge.model.pod import Pod
 from slurm_bridge.scheduler.core import Core
 from slurm_bridge.settings.model import Settings
 
 #: The time between two tries to read the jobs of namespaces that were claimed.
 AGAIN = 2.0
-#: The time between two steps while nothing is heard of.
-STEP = 2.0
+#: The time between two steps while namespaces are on their way, and while nothing is heard of any.
+STEP, IDLE = 2.0, 30.0
 
 
-def of(settings: Settings) -> Parts | None:
+def of(settings: Settings) -> ClusterParts | None:
     """The parts in the settings, None without any."""
     if settings.parts.own is None:
         return None
     election = settings.leader_election
-    return Parts(
+    return ClusterParts(
         own=settings.parts.own,
         every=settings.parts.names,
         lease_namespace=election.namespace,
@@ -112,7 +112,9 @@ class PartFollower:
             try:
                 self._core.context.mirror.recover()
             except errors.BridgeError as problem:
-                logger.warning("jobs of {} namespaces cannot be read, next try in {} s: {}", len(served), AGAIN, problem)
+                logger.warning(
+                    "jobs of {} namespaces cannot be read, next try in {} s: {}", len(served), AGAIN, problem
+                )
                 self._again = self._clock.now() + AGAIN
                 with self._lock:
                     self.ownership.defer(served)
@@ -129,10 +131,8 @@ class PartFollower:
                 self.ownership.left([namespace])
 
     def step(self) -> None:
-        """Agree with the other daemons: at once when a namespace was met, and from time to time."""
+        """Agree with the other daemons: at once when something has changed, and from time to time."""
         now = self._clock.now()
         if now >= self._due or self.ownership.stirred.is_set():
-            self._due = now + STEP
             self.ownership.step()
-
-
+            self._due = now + (STEP if self.ownership.busy else IDLE)

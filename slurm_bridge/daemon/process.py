@@ -46,10 +46,11 @@ from slurm_bridge.daemon.reload import Reload, SettingsReader, Use
 from slurm_bridge.hooks.chain import Chain
 from slurm_bridge.hooks.needs import Need, View
 from slurm_bridge.informers.source import PodSource
+from slurm_bridge.mirror.served import ALL_NAMESPACES, ServedNamespaces
 from slurm_bridge.model.devices import ResourceSlice
 from slurm_bridge.model.meta import Object
 from slurm_bridge.model.node import Node
-from slurm_bridge.model.parts import Parts
+from slurm_bridge.model.parts import ClusterParts
 from slurm_bridge.overlays import fenced, metered
 from slurm_bridge.runtime.hands import Hands
 from slurm_bridge.runtime.oddities import Oddities
@@ -125,7 +126,7 @@ class Daemon:
         #: Of the daemons of all parts one does what concerns the whole cluster.
         self._appointment = self._new_appointment(metered_cluster) if self._parts is not None else self.election
         self._feeds = Feeds(metered_cluster, clock, self._dice)
-        self._labels = NamespaceLabels(lambda: metered_cluster, clock, self._dice)
+        self._labels = NamespaceLabels(lambda: metered_cluster, clock, self._dice, changed=self._on_labels)
         self._hands, self._post = Hands(HANDS), JsonClient(clock)
         self._ownership = self._new_ownership(metered_cluster)
         self._pods = self._pod_source(extras.callers)
@@ -214,7 +215,7 @@ class Daemon:
         )
         return NamespaceOwnership(self._parts, reach)
 
-    def _new_election(self, cluster: ports.Cluster, given: Parts | None) -> Election | None:
+    def _new_election(self, cluster: ports.Cluster, given: ClusterParts | None) -> Election | None:
         if not self.settings.leader_election.enabled:
             return None
         name = self.settings.leader_election.name if given is None else given.lease(given.own)
@@ -234,9 +235,9 @@ class Daemon:
 
     def _assembled(self, cluster: ports.Cluster, slurm: ports.Slurm) -> assembly.Assembly:
         owned = self._ownership
-        share = assembly.Share()
+        served = ALL_NAMESPACES
         if owned is not None:
-            share = assembly.Share(serves=owned.serves, schedules=owned.schedules, met=owned.met)
+            served = ServedNamespaces(serves=owned.serves, schedules=owned.schedules, met=owned.met)
         inputs = assembly.CoreInputs(
             cluster=fenced.FencedCluster(cluster, self._may_write),
             slurm=fenced.FencedSlurm(slurm, self._may_write),
@@ -248,7 +249,7 @@ class Daemon:
             views=self._watched,
             count=self.metrics.status_write,
             each=self._hands.each,
-            share=share,
+            served=served,
         )
         made = assembly.build(self.settings, inputs)
         if owned is not None:
@@ -300,6 +301,10 @@ class Daemon:
     def _on_owner(self, old: Object | None, new: Object | None) -> None:
         """The core is built after the watch that feeds it. No informer runs before both exist."""
         self.core.on_owner(old, new)
+
+    def _on_labels(self) -> None:
+        if self._ownership is not None:
+            self._ownership.stirred.set()
 
     def _on_kinds(self) -> None:
         self.core.on_kinds()

@@ -5,10 +5,10 @@ from collections.abc import Mapping
 from slurm_bridge import errors, ports
 from slurm_bridge.model import kinds, names
 from slurm_bridge.model.lease import Lease
-from slurm_bridge.model.parts import Parts
+from slurm_bridge.model.parts import ClusterParts
 
 
-def note(given: Parts, namespace: str, cluster: ports.Cluster | None) -> str:
+def note(given: ClusterParts, namespace: str, cluster: ports.Cluster | None) -> str:
     """Without a cluster, the namespace may have a label that says something else."""
     labels, unread = _labels(cluster, namespace)
     part = given.of(namespace, labels)
@@ -35,7 +35,7 @@ def _labels(cluster: ports.Cluster | None, namespace: str) -> tuple[Mapping[str,
     return (found.metadata.labels if found is not None else {}), ""
 
 
-def _holder(given: Parts, namespace: str, cluster: ports.Cluster | None) -> str:
+def _holder(given: ClusterParts, namespace: str, cluster: ports.Cluster | None) -> str:
     """By its record; users may not be allowed to read it, and it is no more than an explanation of a delay."""
     try:
         record: Lease | None = cluster.lease(given.lease_namespace, given.record(namespace)) if cluster else None

@@ -22,6 +22,7 @@ from loguru import logger
 from slurm_bridge import errors, ports
 from slurm_bridge.mirror import readings
 from slurm_bridge.mirror.rhythm import PollPace, Rhythm
+from slurm_bridge.mirror.served import ALL_NAMESPACES, ServedNamespaces
 from slurm_bridge.mirror.strays import Strays
 from slurm_bridge.mirror.table import Table
 from slurm_bridge.model.job import JobStates, JobView, Phase
@@ -31,15 +32,6 @@ from slurm_bridge.model.placeholder import Certainty, NotOurs, Placeholder
 from slurm_bridge.runtime import backoff
 
 T = TypeVar("T")
-
-#: Whether this daemon serves a namespace.
-Serves = Callable[[str], bool]
-
-
-def everywhere(_namespace: str) -> bool:
-    """There are no parts: all namespaces are served."""
-    return True
-
 
 #: For how many seconds a job that has just started counts as moving.
 SETTLED = 3.0
@@ -60,13 +52,12 @@ class Mirror:
         *,
         cluster_id: str,
         rhythm: Rhythm | None = None,
-        serves: Serves = everywhere,
-        met: Callable[[str], None] = lambda _namespace: None,
+        served: ServedNamespaces = ALL_NAMESPACES,
     ) -> None:
         self._slurm, self._clock, self._table = slurm, clock, table
         self._cluster_id = cluster_id
-        #: Jobs for other namespaces are another daemon's; `met` hears of the namespaces of those that live.
-        self._serves, self._met = serves, met
+        #: Jobs for other namespaces are another daemon's.
+        self._served = served
         self._rhythm = rhythm or Rhythm()
         self._period = self._rhythm.fastest
         self._due = self._settled_due = self._swept = self._polled = 0.0
@@ -356,8 +347,8 @@ class Mirror:
 
     def _meet(self, views: Iterable[JobView]) -> None:
         for owner in (one.owner for one in views if one.state.phase is not Phase.ENDED):
-            if owner is not None and owner.cluster == self._cluster_id and not self._serves(owner.namespace):
-                self._met(owner.namespace)
+            if owner is not None and owner.cluster == self._cluster_id and not self._served.serves(owner.namespace):
+                self._served.met(owner.namespace)
 
     def _adopt(self, views: Iterable[JobView], *, ended: bool = False) -> frozenset[JobId]:
         """Take in our jobs. Unknown jobs that have ended count only in a recovery."""
@@ -372,7 +363,7 @@ class Mirror:
         return frozenset(one.job_id for one in ours)
 
     def _ours(self, owner: Owner | None) -> bool:
-        return owner is not None and owner.cluster == self._cluster_id and self._serves(owner.namespace)
+        return owner is not None and owner.cluster == self._cluster_id and self._served.serves(owner.namespace)
 
     def details(self) -> None:
         """Read a few jobs in full: those never read first, then the one whose reading is oldest.

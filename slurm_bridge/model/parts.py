@@ -1,4 +1,4 @@
-"""Parts: which of several daemons serves a namespace, and the leases by which they agree on that.
+"""ClusterParts: which of several daemons serves a namespace, and the leases by which they agree on that.
 
 A namespace with the label `scheduler.slinky.slurm.net/part` belongs to the part of that name. Any other belongs to one
 of the parts that all daemons have in their settings, by its name: a part that is added takes some namespaces from each
@@ -17,7 +17,7 @@ _NAMESPACE = re.compile(r"[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?")
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
-class Parts:
+class ClusterParts:
     """The parts that there are, the one of this daemon, and where its leases are."""
 
     own: str

@@ -11,7 +11,8 @@ from slurm_bridge.cluster import cluster_cache
 from slurm_bridge.cluster.snapshot import NodeFacts
 from slurm_bridge.hooks import chain
 from slurm_bridge.mirror.breaker import Breaker
-from slurm_bridge.mirror.jobs import Mirror, Serves, everywhere
+from slurm_bridge.mirror.jobs import Mirror
+from slurm_bridge.mirror.served import Serves, everywhere
 from slurm_bridge.mirror.table import Table
 from slurm_bridge.model.names import WorkloadKey
 from slurm_bridge.model.placeholder import Placeholder

@@ -306,7 +306,8 @@ class PartsSettings(SettingsGroup):
     """Several active daemons share one cluster, each with a part of its namespaces: see `docs/scaling.md`."""
 
     names: Annotated[tuple[Label, ...], kinds.DIFFERENT] = ()
-    """The names of all parts, the same in the settings of every daemon. A namespace belongs to the part in its label `scheduler.slinky.slurm.net/part`; without this label, to one of these by its name."""
+    """The names of all parts, the same in the settings of every daemon. A namespace belongs to the part in its label \
+`scheduler.slinky.slurm.net/part`; without this label, to one of these by its name."""
     own: Annotated[Label | None, AfterValidator(_one_of_the_parts)] = None
     """The part of this daemon. Nothing: there are no parts, and this daemon serves all namespaces."""
 

@@ -1,4 +1,4 @@
-"""Several daemons of one bridge, each with a part of the namespaces: their processes, their namespaces, their leases."""
+"""Several daemons of one bridge, each with a part of the namespaces: processes, namespaces, leases."""
 
 import contextlib
 import dataclasses
@@ -154,5 +154,3 @@ def opened(
 def job_ids(pods: Sequence[support_servers.Json]) -> dict[str, int]:
     """Which job each bound pod names."""
     return {one["metadata"]["name"]: support_world.job_id(one) for one in pods}
-
-

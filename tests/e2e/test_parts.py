@@ -53,7 +53,7 @@ def is_settled(parts: Parts) -> bool:
 
 @pytest.mark.security("neighbours")
 def test_three_daemons_share_one_cluster_by_namespaces(parts: Parts, farm: Farm) -> None:
-    """Of three daemons with parts none touches another part: not while its daemon is dead, nor when a namespace moves."""
+    """Of three daemons with parts none touches another part while its daemon is dead, or while a namespace moves."""
     observers = [support_observer.Observer(world) for world in parts.worlds.values()]
     for one in observers:
         one.start()

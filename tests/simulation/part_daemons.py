@@ -1,6 +1,6 @@
-"""Daemons of several parts in one world, by the program's own classes, and the promise that each acts in its part alone.
+"""Daemons of several parts in one world, by the program's own classes, and the promise that none acts elsewhere.
 
-    P1  a daemon changes pods and jobs of a namespace only while the record of that namespace names its part
+P1  a daemon changes pods and jobs of a namespace only while the record of that namespace names its part
 """
 
 import dataclasses
@@ -16,8 +16,9 @@ from slurm_bridge.daemon import assembly, configuration
 from slurm_bridge.daemon.parts import PartFollower
 from slurm_bridge.hooks.needs import Need
 from slurm_bridge.hooks.services import ChainServices
+from slurm_bridge.mirror.served import ServedNamespaces
 from slurm_bridge.model import kinds, names
-from slurm_bridge.model.parts import Parts
+from slurm_bridge.model.parts import ClusterParts
 from slurm_bridge.overlays.fenced import FencedCluster, FencedSlurm
 from slurm_bridge.settings.model import Settings
 from slurm_bridge.sim import wire
@@ -42,7 +43,7 @@ class PartBrain:
 
     def __init__(
         self,
-        given: Parts,
+        given: ClusterParts,
         cluster: ports.Cluster,
         slurm: ports.Slurm,
         clock: ports.Clock,
@@ -58,7 +59,7 @@ class PartBrain:
             cluster=cluster,
             clock=clock,
             labels=self._labels,
-            needed=lambda namespace: self.follower.needed(namespace),
+            needed=self._needed,
             leading=lambda: self.election.leading,
             term=lambda: self.election.term,
         )
@@ -79,7 +80,7 @@ class PartBrain:
             counters=Uncounted(),
             around=around,
             views=views,
-            share=assembly.Share(
+            served=ServedNamespaces(
                 serves=self.ownership.serves, schedules=self.ownership.schedules, met=self.ownership.met
             ),
         )
@@ -88,7 +89,7 @@ class PartBrain:
         self.follower = PartFollower(self.core, self.ownership, clock)
         self.on_pod, self.on_other_pod = self.follower.on_pod, self.core.on_other_pod
         self.on_node, self.on_owner = self.core.on_node, self.core.on_owner
-        self.on_kinds, self.on_surroundings = self.core.on_kinds, self.core.on_surroundings
+        self.on_kinds = self.core.on_kinds
 
     def _election(self, name: str, *, parts: bool) -> Election:
         terms = Terms(namespace=LEASES, name=name, identity=f"{id(self):x}", parts=parts)
@@ -98,6 +99,9 @@ class PartBrain:
         found = self._namespaces.get("", namespace) or self._cluster.get(kinds.NAMESPACES, "", namespace)
         return None if found is None else found.metadata.labels
 
+    def _needed(self, namespace: str) -> bool:
+        return self.follower.needed(namespace)
+
     def _may_write(self) -> bool:
         return self.ownership.current
 
@@ -106,6 +110,11 @@ class PartBrain:
             self._due = self._clock.now() + RENEWAL
             self.election.step()
             self.appointment.step()
+
+    def on_surroundings(self, old: Any, new: Any) -> None:
+        """What hooks follow has changed, and namespaces."""
+        self.ownership.stirred.set()
+        self.core.on_surroundings(old, new)
 
     def recover(self) -> None:
         """As the scheduler's thread does when it leads anew."""
@@ -163,7 +172,7 @@ class PartsPlay(Play):
     def begin(self, part: str) -> Running:
         """A process for this part, beside an older one if there is one."""
         self._lives += 1
-        given = Parts(own=part, every=self.every, lease_namespace=LEASES, lease_name=LEASE)
+        given = ClusterParts(own=part, every=self.every, lease_namespace=LEASES, lease_name=LEASE)
         name = f"{part}{self._lives}"
         self._judge.parts[name] = part
         self.world.weather.note(f"{name} starts, of {self.every}")

@@ -5,11 +5,10 @@ pytest tests/simulation/test_chaos_of_parts.py --seed 1234      one of them agai
 """
 
 import pathlib
-import random
 
 import pytest
 
-from slurm_bridge.model import kinds, names, parts
+from slurm_bridge.model import kinds, names
 from tests.simulation import fleet
 from tests.simulation.broken_promise import Broken
 from tests.simulation.outages import Outages

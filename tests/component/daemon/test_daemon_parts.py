@@ -1,4 +1,4 @@
-"""Daemons with parts, with their threads, in one pocket world: each serves its namespaces, which move while pods run."""
+"""Daemons with parts and threads in one pocket world: each serves its namespaces, which move while pods run."""
 
 import contextlib
 import pathlib

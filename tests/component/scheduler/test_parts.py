@@ -3,6 +3,7 @@
 import dataclasses
 
 from slurm_bridge import ports
+from slurm_bridge.mirror.served import ServedNamespaces
 from slurm_bridge.model import kinds, names
 from slurm_bridge.model.pod import Pod
 from tests.component.scheduler.whole_core import Bridge
@@ -16,7 +17,7 @@ class Served:
     def __init__(self, bridge: Bridge) -> None:
         self._bridge, self.there = bridge, True
         bridge.core.context.serves = lambda _namespace: self.there
-        bridge.core.context.mirror._serves = lambda _namespace: self.there
+        bridge.core.context.mirror._served = ServedNamespaces(serves=lambda _namespace: self.there)
 
     def let_go(self) -> None:
         """Another daemon has it from now on."""
@@ -37,7 +38,7 @@ class Served:
 
 
 def test_nothing_of_a_namespace_that_is_let_go_is_touched_or_known(bridge: Bridge) -> None:
-    """Jobs and pods stay as they are: a pod with a node, one that waits in Slurm, and one that is deleted afterwards."""
+    """Jobs and pods stay as they are: those of a pod with a node, and of one that waits in Slurm."""
     running, waiting = bridge.bound("a"), bridge.waiting("b")
     served = Served(bridge)
     served.let_go()

@@ -12,7 +12,7 @@ from slurm_bridge.controllers.leader import Election, Terms
 from slurm_bridge.controllers.ownership import QUIET, NamespaceOwnership, OwnershipPorts, Standing
 from slurm_bridge.model import kinds, names
 from slurm_bridge.model.lease import Lease, LeaseSpec
-from slurm_bridge.model.parts import Parts
+from slurm_bridge.model.parts import ClusterParts
 from slurm_bridge.sim import faults
 from tests.pocketkube import NAMESPACE, Scene
 
@@ -41,7 +41,7 @@ class Daemon:
 
     def __init__(self, scene: "Cut", part: str, name: str) -> None:
         self.scene, self.cluster = scene, Racing(scene.client())
-        given = Parts(own=part, every=EVERY, lease_namespace=NAMESPACE, lease_name="bridge")
+        given = ClusterParts(own=part, every=EVERY, lease_namespace=NAMESPACE, lease_name="bridge")
         self.election = self._election(given.lease(part), name, parts=False)
         self.appointment = self._election("bridge", name, parts=True)
         self.needed: set[str] = set()

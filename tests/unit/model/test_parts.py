@@ -5,15 +5,15 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from slurm_bridge.model import names, parts
-from slurm_bridge.model.parts import Parts
+from slurm_bridge.model.parts import ClusterParts
 
 LABELS = st.from_regex(r"[a-z0-9]([-a-z0-9]{0,20}[a-z0-9])?", fullmatch=True)
 CUTS = st.lists(LABELS, min_size=1, max_size=6, unique=True)
 
 
-def cut(*every: str) -> Parts:
+def cut(*every: str) -> ClusterParts:
     """The first of these is the daemon's own."""
-    return Parts(own=every[0], every=every, lease_namespace="system", lease_name="bridge")
+    return ClusterParts(own=every[0], every=every, lease_namespace="system", lease_name="bridge")
 
 
 @given(CUTS, LABELS, st.randoms())
@@ -60,7 +60,9 @@ def test_the_name_of_a_record_says_its_namespace(namespace: str) -> None:
     assert given_parts.recorded(namespace) is None
 
 
-@pytest.mark.parametrize(("text", "holds"), [("team-a", True), ("", False), ("A", False), ("a/b", False), ("a.b", False)])
+@pytest.mark.parametrize(
+    ("text", "holds"), [("team-a", True), ("", False), ("A", False), ("a/b", False), ("a.b", False)]
+)
 def test_what_no_namespace_can_be_called_is_none(text: str, *, holds: bool) -> None:
     """An owner record may have been written by hand; a lease of such a name could not be made."""
     assert parts.is_namespace(text) is holds
