@@ -83,6 +83,8 @@ class NamespaceOwnership:
         #: The leases of leaders of other parts as last read, and since when they look like this.
         self._leaders: dict[str, tuple[Lease, float]] = {}
         self._others: dict[str, str] = {}
+        #: Some namespace could not be dealt with in the last step.
+        self._owing = False
         self._began: int | None = None
         #: Something has changed that the next step may act on.
         self.stirred = threading.Event()
@@ -118,7 +120,11 @@ class NamespaceOwnership:
     @property
     def busy(self) -> bool:
         """Something is on its way, here or with another part."""
-        return bool(self._others) or any(one is not Standing.SERVED for one in tuple(self._standings.values()))
+        return (
+            self._owing
+            or bool(self._others)
+            or any(one is not Standing.SERVED for one in tuple(self._standings.values()))
+        )
 
     @property
     def awaited(self) -> Mapping[str, str]:
@@ -205,6 +211,7 @@ class NamespaceOwnership:
         with self._turn:
             if not self.current:
                 return
+            self._owing = False
             known = dict.fromkeys((*tuple(self._met), *tuple(self._standings)))
             self._claim_some([name for name in known if self._try(name, self._look)])
 
@@ -212,6 +219,7 @@ class NamespaceOwnership:
         try:
             return act(namespace)
         except errors.BridgeError as problem:
+            self._owing = True
             logger.info("part {}: namespace {}: not now: {}", self._parts.own, namespace, problem)
             return False
 

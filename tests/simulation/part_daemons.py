@@ -190,6 +190,10 @@ class PartsPlay(Play):
             if self.parts.get(part) not in self.daemons:
                 self.begin(part)
 
+    def holder(self, namespace: str) -> str | None:
+        """The part that has a namespace."""
+        return holder_of(self.world, namespace)
+
     def kill(self, part: str) -> None:
         """kill -9 of its daemon."""
         running = self.parts.get(part)
@@ -253,8 +257,6 @@ class Judge:
     def __init__(self, world: World) -> None:
         self._world = world
         self.parts: dict[str, str] = {}
-        #: Which part has acted where, in order, without repetitions.
-        self.acted: dict[str, list[str]] = {}
 
     def around(self, handler: wire.Handler, who: str) -> wire.Handler:
         """What changes while the server serves this call is the caller's deed."""
@@ -289,13 +291,15 @@ class Judge:
                     yield (now or was)[0]
 
     def _judge(self, namespace: str, who: str) -> None:
-        record = self._world.kube.get(kinds.LEASES, LEASES, f"{LEASE}.namespace.{namespace}")
-        holder = record["spec"].get("holderIdentity") if record is not None else None
+        holder = holder_of(self._world, namespace)
         if holder != self.parts[who]:
             raise Broken(f"P1: {who} of part {self.parts[who]} acts in {namespace}, whose record names {holder}")
-        row = self.acted.setdefault(namespace, [])
-        if not row or row[-1] != holder:
-            row.append(holder)
+
+
+def holder_of(world: World, namespace: str) -> str | None:
+    """The part that its record names."""
+    record = world.kube.get(kinds.LEASES, LEASES, f"{LEASE}.namespace.{namespace}")
+    return record["spec"].get("holderIdentity") if record is not None else None
 
 
 def pod(world: World, namespace: str, name: str, **wishes: str) -> None:

@@ -162,6 +162,59 @@ def play(seed: int, token: pathlib.Path) -> World:
     return world
 
 
+class Move:
+    """A namespace with pods that run goes from one part to another, and gets one more pod."""
+
+    def __init__(self, token: pathlib.Path, call: int | None = None) -> None:
+        self.world = World(1, token)
+        self.play = PartsPlay(self.world, EVERY[:2])
+        self.world.kube.create(kinds.NAMESPACES, {"metadata": {"name": "n0", "labels": {names.LABEL_PART: "a"}}})
+        if call is not None:
+            self.world.weather.after(call, self.world.weather.kill)
+
+    def run(self) -> None:
+        """To its end; a daemon that is killed is followed by another one."""
+        for number in range(2):
+            pod(self.world, "n0", f"p{number}", outcome="run")
+        self._go_on(12)
+        relabel(self.world, "n0", "b")
+        self._go_on(12)
+        pod(self.world, "n0", "late", outcome="run")
+        self._go_on(60)
+
+    def _go_on(self, seconds: int) -> None:
+        for _ in range(seconds):
+            self.play.begin_all()
+            self.play.step(1.0)
+
+    def check(self) -> None:
+        """Each pod has its one job, and the record names the new part."""
+        assert self.world.observer.complaints() == []
+        assert len(self.world.ours("RUNNING")) == 3
+        assert self.play.holder("n0") == "b"
+
+
+#: Parts of one loop, so that several processes can share it.
+TURNS = 2
+
+
+@pytest.mark.parametrize("turn", range(TURNS))
+def test_killed_after_every_call(turn: int, tmp_path: pathlib.Path, request: pytest.FixtureRequest) -> None:
+    """Whichever call is a daemon's last while a namespace moves, its pods keep their jobs and it arrives."""
+    calm = Move(tmp_path / "token")
+    calm.run()
+    calm.check()
+    every = request.config.getoption("--every-call")
+    calls = range(1, calm.world.weather.calls + 1) if every else calm.world.weather.orders
+    for call in calls[turn::TURNS]:
+        one = Move(tmp_path / "token", call)
+        try:
+            one.run()
+            one.check()
+        except (AssertionError, Broken) as broken:
+            pytest.fail(f"killed after call {call}: {broken}\n" + "\n".join(one.world.journal), pytrace=False)
+
+
 def test_random_run(part_seed: int, tmp_path: pathlib.Path) -> None:
     """All promises hold through one random run."""
     play(part_seed, tmp_path / "token")
