@@ -10,6 +10,7 @@ import pytest
 from slurm_bridge import app, cli
 from slurm_bridge.demo import pocket
 from slurm_bridge.model import kinds, names
+from slurm_bridge.sim import faults
 from tests import wait
 from tests.component.daemon.running import Running, configuration, running
 
@@ -135,6 +136,49 @@ def test_a_part_without_a_daemon_waits_and_the_other_goes_on(world: pocket.Pocke
             assert living(world) == 3
             jobs = again.daemon.core.context.table.alive()
             assert {one.owner.name for one in jobs} == {"one", "late"}
+
+
+def test_a_namespace_is_not_handed_over_while_a_call_for_it_is_under_way(
+    world: pocket.PocketWorld, tmp_path: pathlib.Path
+) -> None:
+    """The call may still make a job: the other daemon would make a second one."""
+    with both(world, tmp_path) as (first, second):
+        create(world, "team-a", "one")
+        until_bound(world, "team-a", "one")
+        world.slurm_calls.plan(faults.Hang(acted=True), method="POST", target="job/submit")
+        create(world, "team-a", "slow")
+        wait.until(lambda: living(world) == 2, "its job", 20, every=0.05)
+        move(world, "team-a", "b")
+        create(world, "team-b", "two")
+        until_bound(world, "team-b", "two")
+        wait.until(lambda: 'state="leaving"} 1.0' in first.get("/metrics")[1], "a hand over", 20, every=0.05)
+        assert holder(world, "team-a") == "a"
+        assert 'state="awaited"} 1.0' in second.get("/metrics")[1]
+        world.slurm_calls.release()
+        wait.until(lambda: holder(world, "team-a") == "b", "hand over", 30, every=0.05)
+        until_bound(world, "team-a", "slow")
+        assert living(world) == 3
+
+
+def test_no_pod_of_a_namespace_gets_a_job_before_the_jobs_that_it_has_are_known(
+    world: pocket.PocketWorld, tmp_path: pathlib.Path
+) -> None:
+    """Slurm does not answer to the daemon that takes it up: what it has already waits for that."""
+    with both(world, tmp_path) as (first, second):
+        create(world, "team-a", "one")
+        until_bound(world, "team-a", "one")
+        create(world, "team-b", "two")
+        until_bound(world, "team-b", "two")
+        world.slurm_calls.plan(faults.Answer(502, b"", "text/html"), times=10_000)
+        move(world, "team-a", "b")
+        wait.until(lambda: holder(world, "team-a") == "b", "hand over", 30, every=0.05)
+        create(world, "team-a", "late")
+        wait.until(lambda: 'state="claimed"} 1.0' in second.get("/metrics")[1], "a claim", 20, every=0.05)
+        assert first.daemon.core.pod_index.roots() == ()
+        assert {one.metadata.name for one in pods_of(second)} == {"two"}
+        world.slurm_calls.clear()
+        until_bound(world, "team-a", "late")
+        assert living(world) == 3
 
 
 def test_hooks_that_count_for_the_whole_cluster_are_refused_with_parts(
