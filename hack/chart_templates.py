@@ -56,6 +56,7 @@ TEMPLATES: Final[tuple[Template, ...]] = (
     Template(source="device-claims/rbac.yaml", when=_hook("device-claims")),
     Template(source="yunikorn/rbac.yaml", when=_hook("yunikorn")),
     Template(source="nodes/rbac.yaml", when='dig "nodes" "enabled" false .Values.config'),
+    Template(source="parts/rbac.yaml", when='dig "parts" "own" "" .Values.config'),
     Template(source="submission/rbac.yaml", when=_SERVED),
     Template(source="submission/service.yaml", when=_SERVED),
     Template(source="submission/networkpolicy.yaml", when=f"and ({_SERVED}) {_NETWORK}"),

@@ -144,6 +144,16 @@ FAILURES: Sequence[Failure] = (
         ),
     ),
     Failure(
+        what="of several daemons with parts one dies, sleeps past its lease, or sees labels or settings later",
+        then="Its namespaces wait for it, and the others go on. A namespace that another part gets is let go first, or "
+        "taken when the lease has expired; a daemon acts only where the record names its part.",
+        tests=(
+            "simulation/test_chaos_of_parts.py::test_random_run",
+            "unit/controllers/test_ownership.py::test_of_a_part_that_comes_back_and_one_that_takes_over_one_wins",
+            "e2e/test_parts.py::test_three_daemons_share_one_cluster_by_namespaces",
+        ),
+    ),
+    Failure(
         what="two daemons run at once, because a leader was paused beyond its lease",
         then="Chosen job ids and preconditions refuse the second write. The former leader writes nothing more.",
         tests=(

@@ -23,6 +23,7 @@ from slurm_bridge.checks.facts import Expectations
 from slurm_bridge.daemon import admission_api
 from slurm_bridge.daemon import agent as daemon_agent
 from slurm_bridge.daemon import configuration as daemon_configuration
+from slurm_bridge.daemon import parts as daemon_parts
 from slurm_bridge.daemon.process import Daemon, Extras
 from slurm_bridge.daemon.reload import SettingsReader
 from slurm_bridge.daemon.webhook import WebhookService
@@ -211,6 +212,7 @@ def explainer(
             ids=daemon_configuration.limits(settings).ids,
             write=_submission,
             clock=clock,
+            parts=daemon_parts.of(settings),
         )
         stack.callback(means.chain.close)
         reading.kept.declare(means.chain.annotations)

@@ -16,9 +16,11 @@ import random
 import threading
 from collections.abc import Callable
 
+import msgspec
 from loguru import logger
 
 from slurm_bridge import errors, ports
+from slurm_bridge.model import names
 from slurm_bridge.model.lease import Lease, LeaseSpec
 from slurm_bridge.model.meta import ObjectMeta
 
@@ -33,6 +35,8 @@ class Terms:
     lease_seconds: int = 15
     renew_seconds: float = 10.0
     retry_seconds: float = 2.0
+    #: Replicas that share this lease have parts of their own beside it; those without parts never take it again.
+    parts: bool = False
 
     def __post_init__(self) -> None:
         if not self.lease_seconds > self.renew_seconds > self.retry_seconds > 0:
@@ -60,7 +64,9 @@ class Election:
         self._journal = logger.bind(lease=f"{terms.namespace}/{terms.name}")
         self._lock = threading.Lock()
         self._until = -math.inf
-        self._told = False
+        self._told = self._warned = False
+        #: How often this replica has begun to lead.
+        self.term = 0
         self._released = False
         #: The lease as last read or written, and when it was first seen like this.
         self._seen: Lease | None = None
@@ -122,6 +128,10 @@ class Election:
     def _look(self) -> None:
         found = self._cluster.lease(self._terms.namespace, self._terms.name)
         self._observe(found)
+        if found is not None and not self._terms.parts and names.ANNOTATION_PARTS in found.metadata.annotations:
+            self._until = -math.inf
+            self._refuse()
+            return
         held = False
         if found is not None and found.spec.holder_identity not in (None, "", self._terms.identity):
             # Another holds it, unless it has not renewed it for its whole duration.
@@ -136,12 +146,26 @@ class Election:
         """Write our claim over exactly what was read; we lead from the moment in which it was sent."""
         sent = self._clock.now()
         self._write(lease, self._spec(lease, holder=self._terms.identity))
+        if sent >= self._until:
+            self.term += 1
         self._until = sent + self._terms.renew_seconds
 
     def _write(self, lease: Lease | None, spec: LeaseSpec) -> None:
-        metadata = ObjectMeta(namespace=self._terms.namespace, name=self._terms.name)
-        written = Lease(metadata=lease.metadata if lease is not None else metadata, spec=spec)
-        self._observe(self._cluster.write_lease(written))
+        new = ObjectMeta(namespace=self._terms.namespace, name=self._terms.name)
+        metadata = lease.metadata if lease is not None else new
+        if self._terms.parts:
+            marks = {**metadata.annotations, names.ANNOTATION_PARTS: "true"}
+            metadata = msgspec.structs.replace(metadata, annotations=marks)
+        self._observe(self._cluster.write_lease(Lease(metadata=metadata, spec=spec)))
+
+    def _refuse(self) -> None:
+        """Once: the log would say nothing else."""
+        if not self._warned:
+            self._warned = True
+            self._journal.error(
+                "this daemon has no parts and does not lead: daemons with parts have used its lease; "
+                "stop all of them and delete the lease, or configure parts here"
+            )
 
     def _spec(self, lease: Lease | None, *, holder: str) -> LeaseSpec:
         before = lease.spec if lease is not None else LeaseSpec()

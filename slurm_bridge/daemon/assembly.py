@@ -10,6 +10,7 @@ from slurm_bridge.daemon import configuration
 from slurm_bridge.hooks.needs import Need, View
 from slurm_bridge.hooks.services import ChainServices
 from slurm_bridge.mirror.jobs import Mirror
+from slurm_bridge.mirror.served import ALL_NAMESPACES, ServedNamespaces
 from slurm_bridge.mirror.table import Table
 from slurm_bridge.model import names
 from slurm_bridge.model.names import WorkloadKey
@@ -52,6 +53,8 @@ class CoreInputs:
     views: Callable[[frozenset[Need]], Mapping[Need, View]] = lambda _needs: {}
     count: Count = lambda _what, _outcome: None
     each: hands.Each = hands.in_turn
+    #: Of several daemons: which namespaces this one has.
+    served: ServedNamespaces = ALL_NAMESPACES
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
@@ -97,6 +100,7 @@ def build(settings: Settings, inputs: CoreInputs) -> Assembly:
         table,
         cluster_id=settings.cluster_id,
         rhythm=configuration.rhythm(settings),
+        served=inputs.served,
     )
     context = SchedulerContext(
         cluster=inputs.cluster,
@@ -114,6 +118,7 @@ def build(settings: Settings, inputs: CoreInputs) -> Assembly:
         states=states,
         avoided=Avoided(states, seconds=settings.scheduling.avoid_seconds),
         held=Holds(states),
+        serves=inputs.served.schedules,
         each=inputs.each,
     )
     core = Core(context, pod_index, queue)

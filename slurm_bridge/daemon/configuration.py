@@ -10,6 +10,7 @@ from slurm_bridge.controllers.nodes.availability import Marking
 from slurm_bridge.controllers.nodes.options import Managed, NodeOptions
 from slurm_bridge.daemon import slurm_fit
 from slurm_bridge.hooks import attempts, calls, registry
+from slurm_bridge.hooks.chain import Chain
 from slurm_bridge.hooks.services import ChainServices, Settle
 from slurm_bridge.mirror.breaker import Breaker
 from slurm_bridge.mirror.rhythm import Rhythm
@@ -87,10 +88,21 @@ def changeable(settings: Settings, around: ChainServices) -> Config:
         }
     }
     chain = registry.build(wanted, dataclasses.replace(around, strict=settings.unhonoured == "wait"), told=told)
+    if settings.parts.own is not None and (counting := _counting(chain)):
+        chain.close()
+        raise errors.BadConfiguration(
+            f"hooks: {', '.join(counting)}: counts what all workloads use, and with `parts` a daemon knows only those "
+            "of its own part; leave the hook out, or run one daemon without parts"
+        )
     translation = dataclasses.replace(
         translation, parts_of=chain.parts_of, devices_of=chain.devices_of, class_gres=chain.class_gres
     )
     return Config(rules=translation, chain=chain, ends=ends(settings))
+
+
+def _counting(chain: Chain) -> list[str]:
+    """The hooks that need to know all workloads of the cluster."""
+    return [one.name for one in chain.hooks if one.can.restores is not None or one.can.reserves is not None]
 
 
 def claimed_gres(settings: Settings) -> frozenset[str]:

@@ -8,6 +8,7 @@ from typing import Any, Final, Protocol
 
 from slurm_bridge import ports
 from slurm_bridge.controllers.leader import Election
+from slurm_bridge.controllers.ownership import NamespaceOwnership, Standing
 from slurm_bridge.model.placeholder import Placeholder
 from slurm_bridge.model.pod import Pod
 from slurm_bridge.scheduler import pending_workloads, words
@@ -114,6 +115,15 @@ def refresh(metrics: Metrics, core: Core, election: Election | None, clock: port
         age = clock.now() - last
         metrics.slurm_read_age.set(age)
         metrics.slurm_read_timestamp.set(clock.wall() - age)
+
+
+def refresh_parts(metrics: Metrics, part: str, ownership: NamespaceOwnership) -> None:
+    """Likewise, where there are parts. A replica that does not lead has no namespaces."""
+    metrics.part.labels(part).set(1)
+    for standing in Standing:
+        number = len(ownership.standing(standing)) if ownership.current else 0
+        metrics.part_namespaces.labels(standing.name.lower()).set(number)
+    metrics.part_namespaces.labels("awaited").set(len(ownership.awaited) if ownership.current else 0)
 
 
 def _singly(numbers: Mapping[str, int]) -> Mapping[tuple[str, ...], int]:

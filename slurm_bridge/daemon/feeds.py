@@ -90,14 +90,19 @@ class Feeds:
         return _WatchedPods(self, tuple(scheduler_names))
 
     def join(
-        self, core: Core, scheduler_names: Iterable[str], source: PodSource, *on_node: Callable[[Any, Any], None]
+        self,
+        core: Core,
+        scheduler_names: Iterable[str],
+        source: PodSource,
+        on_pod: PodChanged,
+        *on_node: Callable[[Any, Any], None],
     ) -> Callable[[], Sequence[Node]]:
-        """Connect the informers of pods and nodes to this core; `source` delivers our own pods.
+        """Connect the informers of pods and nodes to this core; `source` delivers our own pods, to `on_pod`.
 
         `on_node` also hear of nodes. The result are all nodes as last heard.
         """
         ours = tuple(scheduler_names)
-        source.subscribe(core.on_pod)
+        source.subscribe(on_pod)
         others = ",".join(["spec.nodeName!=", *(f"spec.schedulerName!={name}" for name in ours)])
         self.watch("pods:others", kinds.PODS, ports.Scope(fields=others), core.on_other_pod)
         nodes: Informer[Node] = self.watch("nodes", kinds.NODES, ports.EVERYWHERE, core.on_node, *on_node)

@@ -3,11 +3,13 @@
 scheduler   recovers after this replica became leader, decides about one workload at a time, hands out the actions
 worker (n)  carries out actions: the calls to both servers
 mirror      asks Slurm for the state of our jobs
+parts       agrees with other daemons on namespaces, if there are parts
 nodes       keeps the nodes of both sides in step, if that is configured
 preempt     evicts pods for others, if that is configured
 status      writes on pods why they wait
 """
 
+import contextlib
 import queue
 import threading
 from collections.abc import Callable
@@ -16,6 +18,7 @@ from loguru import logger
 
 from slurm_bridge import errors, ports
 from slurm_bridge.controllers.nodes.controller import NodeController
+from slurm_bridge.daemon.parts import PartFollower
 from slurm_bridge.model.names import WorkloadKey
 from slurm_bridge.scheduler.actions import Act
 from slurm_bridge.scheduler.core import Core
@@ -74,10 +77,17 @@ class Loops:
     """The targets of the threads."""
 
     def __init__(
-        self, core: Core, pool: WorkerPool, clock: ports.Clock, health: Health, leading: Callable[[], bool]
+        self,
+        core: Core,
+        pool: WorkerPool,
+        clock: ports.Clock,
+        health: Health,
+        leading: Callable[[], bool],
+        parts: PartFollower | None = None,
     ) -> None:
         self._core, self._pool, self._clock, self._health = core, pool, clock, health
-        self._leading = leading
+        self._leading, self._parts = leading, parts
+        self._still = parts.still if parts is not None else contextlib.nullcontext()
         self._recovered = threading.Event()
         self._told = 0.0
         self._synced: Callable[[], bool] = lambda: True
@@ -89,7 +99,12 @@ class Loops:
     @property
     def acting(self) -> bool:
         """This replica leads and has recovered."""
-        return self._recovered.is_set() and self._leading()
+        return self._recovered.is_set() and self._leading() and not self._outdated
+
+    @property
+    def _outdated(self) -> bool:
+        """This replica leads its part anew, perhaps unnoticed: another part may have its namespaces."""
+        return self._parts is not None and not self._parts.current
 
     def schedule(self, stop: threading.Event) -> None:
         """Run the scheduler."""
@@ -98,26 +113,32 @@ class Loops:
             if not self._leading():
                 self._recovered.clear()
                 self._clock.wait(stop, LOOK / 5)
-            elif not self._recovered.is_set():
+            elif not self._recovered.is_set() or self._outdated:
+                self._recovered.clear()
                 self._recover(stop)
             else:
                 self._schedule_some()
 
     def _recover(self, stop: threading.Event) -> None:
         """Read the state of both servers; nothing is decided before that."""
-        if not self._synced():
+        # What an earlier leadership has handed out may be of a namespace that is another part's by now.
+        if not self._synced() or (self._parts is not None and self._pool.busy):
             self._clock.wait(stop, LOOK / 5)
             return
         try:
+            if self._parts is not None:
+                self._parts.begin()
             self._core.recover()
         except errors.BridgeError as problem:
-            logger.warning("cannot read Slurm's jobs, next try in {} s: {}", RECOVERY_PAUSE, problem)
+            logger.warning("cannot recover, next try in {} s: {}", RECOVERY_PAUSE, problem)
             self._clock.wait(stop, RECOVERY_PAUSE)
             return
         self._recovered.set()
         logger.info("this replica leads and knows {} placeholders", len(self._core.context.table.all()))
 
     def _schedule_some(self) -> None:
+        if self._parts is not None:
+            self._parts.follow()
         if self._core.schedule_step(self._pool.give):
             return
         now = self._clock.now()
@@ -133,18 +154,26 @@ class Loops:
         while not stop.is_set():
             self._health.beat("mirror")
             if self.acting:
-                self._core.mirror_step()
+                with self._still:
+                    self._core.mirror_step()
             self._clock.wait(stop, self._core.context.mirror.due_in if self.acting else LOOK)
 
     def preempt(self, stop: threading.Event) -> None:
         """Run evictions."""
         while not self._clock.wait(stop, PREEMPT):
             if self.acting:
-                self._core.preempt_step()
+                with self._still:
+                    self._core.preempt_step()
 
-    def nodes(self, controller: NodeController, stop: threading.Event) -> None:
-        """Run the node controller."""
+    def parts(self, follower: PartFollower, stop: threading.Event) -> None:
+        """Agree with the daemons of other parts."""
+        while not self._clock.wait(stop, LOOK / 2):
+            if self.acting:
+                follower.step()
+
+    def nodes(self, controller: NodeController, appointed: Callable[[], bool], stop: threading.Event) -> None:
+        """Run the node controller; of several daemons one is appointed."""
         while not self._clock.wait(stop, LOOK):
             self._health.beat("nodes")
-            if self.acting and controller.due:
+            if self.acting and appointed() and controller.due:
                 controller.step()

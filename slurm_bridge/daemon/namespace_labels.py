@@ -17,7 +17,8 @@ Labels = Mapping[str, str]
 class NamespaceLabels:
     """Read by any thread. `cluster` opens the connection to the API server at the first need; it is kept.
 
-    `reads` opens the one for single namespaces, which reviews wait for; left out, it is the same.
+    `reads` opens the one for single namespaces, which reviews wait for; left out, it is the same. `changed` is called
+    when a namespace comes, goes, or gets other labels.
     """
 
     def __init__(
@@ -26,9 +27,10 @@ class NamespaceLabels:
         clock: ports.Clock,
         dice: random.Random,
         reads: Callable[[], ports.Cluster] | None = None,
+        changed: Callable[[], None] = lambda: None,
     ) -> None:
         self._cluster, self._clock, self._dice = cluster, clock, dice
-        self._reads, self._lock = reads or cluster, threading.Lock()
+        self._reads, self._lock, self._changed = reads or cluster, threading.Lock(), changed
         self._opened: ports.Cluster | None = None
         self._informer: Informer[Object] | None = None
 
@@ -36,18 +38,26 @@ class NamespaceLabels:
         """Watch namespaces from now on."""
         if self._informer is None:
             subject = ReflectorSubject(cluster=self._cluster(), kind=kinds.NAMESPACES, scope=ports.EVERYWHERE)
-            made = Informer(subject, clock=self._clock, dice=self._dice, handlers=())
+            made = Informer(subject, clock=self._clock, dice=self._dice, handlers=(self._tell,))
             made.start()
             self._informer = made
+
+    def _tell(self, old: Object | None, new: Object | None) -> None:
+        if old is None or new is None or old.metadata.labels != new.metadata.labels:
+            self._changed()
 
     def of(self, name: str) -> Labels:
         """The labels of a namespace; read from the API server if it is younger than what the watch has delivered."""
         if self._informer is None:
             return {}
-        found = self._informer.store.get("", name)
+        return self.found(name) or {}
+
+    def found(self, name: str) -> Labels | None:
+        """Likewise; None if there is no such namespace."""
+        found = self._informer.store.get("", name) if self._informer is not None else None
         if found is None:
             found = self._reader().get(kinds.NAMESPACES, "", name)
-        return {} if found is None else found.metadata.labels
+        return None if found is None else found.metadata.labels
 
     def _reader(self) -> ports.Cluster:
         with self._lock:

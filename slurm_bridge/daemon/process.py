@@ -24,6 +24,7 @@ from slurm_bridge.agents.json_client import JsonClient
 from slurm_bridge.checks.findings import Finding
 from slurm_bridge.controllers.leader import Election, Terms
 from slurm_bridge.controllers.nodes.controller import NodeController, NodePorts
+from slurm_bridge.controllers.ownership import NamespaceOwnership, OwnershipPorts
 from slurm_bridge.daemon import (
     admin_api,
     admission_api,
@@ -32,6 +33,7 @@ from slurm_bridge.daemon import (
     counters,
     hook_observer,
     live_view,
+    parts,
     preflight,
     queue_view,
     submission_api,
@@ -39,13 +41,16 @@ from slurm_bridge.daemon import (
 from slurm_bridge.daemon.feeds import Feeds
 from slurm_bridge.daemon.loops import LOOK, Loops, WorkerPool
 from slurm_bridge.daemon.namespace_labels import NamespaceLabels
+from slurm_bridge.daemon.parts import PartFollower
 from slurm_bridge.daemon.reload import Reload, SettingsReader, Use
 from slurm_bridge.hooks.chain import Chain
 from slurm_bridge.hooks.needs import Need, View
 from slurm_bridge.informers.source import PodSource
+from slurm_bridge.mirror.served import ALL_NAMESPACES, ServedNamespaces
 from slurm_bridge.model.devices import ResourceSlice
 from slurm_bridge.model.meta import Object
 from slurm_bridge.model.node import Node
+from slurm_bridge.model.parts import ClusterParts
 from slurm_bridge.overlays import fenced, metered
 from slurm_bridge.runtime.hands import Hands
 from slurm_bridge.runtime.oddities import Oddities
@@ -116,20 +121,23 @@ class Daemon:
         metered_cluster = metered.MeteredCluster(cluster, clock, self._asked_kubernetes)
         metered_slurm = metered.MeteredSlurm(slurm, clock, self.metrics.request_to_slurm)
         self.supervisor = Supervisor(_report)
-        self.election = self._new_election(metered_cluster)
+        self._parts = parts.of(settings)
+        self.election = self._new_election(metered_cluster, self._parts)
+        #: Of the daemons of all parts one does what concerns the whole cluster.
+        self._appointment = self._new_appointment(metered_cluster) if self._parts is not None else self.election
         self._feeds = Feeds(metered_cluster, clock, self._dice)
+        self._labels = NamespaceLabels(lambda: metered_cluster, clock, self._dice, changed=self._on_labels)
+        self._hands, self._post = Hands(HANDS), JsonClient(clock)
+        self._ownership = self._new_ownership(metered_cluster)
         self._pods = self._pod_source(extras.callers)
         self._views: Mapping[Need, View] = {}
         self._nodes: NodeController | None = None
-        self._hands, self._post = Hands(HANDS), JsonClient(clock)
-        made = self._assembled(
-            fenced.FencedCluster(metered_cluster, self._may_write), fenced.FencedSlurm(metered_slurm, self._may_write)
-        )
+        self._follower: PartFollower | None = None
+        made = self._assembled(metered_cluster, metered_slurm)
         self.core, self.reporter, self._around = made.core, made.reporter, made.around
         self._declare(self.core.context.config.chain.annotations)
         self._pool = WorkerPool(self.core, settings.scheduling.workers)
-        self._loops = Loops(self.core, self._pool, clock, self.health, self._may_write)
-        self._labels = NamespaceLabels(lambda: metered_cluster, clock, self._dice)
+        self._loops = Loops(self.core, self._pool, clock, self.health, self._leads, self._follower)
         self._reviewer = self._new_reviewer()
         self._reloader: Reload | None = None
         if source is not None:
@@ -145,6 +153,8 @@ class Daemon:
 
     def run(self) -> int:
         """Run until stopped; returns the exit status."""
+        if self._parts is not None:
+            self._labels.follow()
         self._feeds.start()
         logger.info("slurm-bridge {} serves on port {}", slurm_bridge.__version__, self.server.port)
         try:
@@ -172,27 +182,65 @@ class Daemon:
         config = self.core.context.config
         return admission_api.AdmissionReviewer(self.settings, config, self._labels, self.metrics, self._clock)
 
-    def _may_write(self) -> bool:
+    def _leads(self) -> bool:
         return self.election is None or self.election.leading
 
-    def _new_election(self, cluster: ports.Cluster) -> Election | None:
+    def _may_write(self) -> bool:
+        return self._leads() and (self._ownership is None or self._ownership.current)
+
+    def _may_change_nodes(self) -> bool:
+        return self._may_write() and self._is_appointed()
+
+    def _is_appointed(self) -> bool:
+        """This daemon does what only one of all parts may do."""
+        return self._appointment is None or self._appointment.leading
+
+    def _new_appointment(self, cluster: ports.Cluster) -> Election:
+        """On the lease of a daemon without parts, so that none of these acts beside daemons with parts."""
         given = self.settings.leader_election
-        if not given.enabled:
+        return Election(cluster, self._clock, self._terms(given.name, with_parts=True), dice=self._dice)
+
+    def _new_ownership(self, cluster: ports.Cluster) -> NamespaceOwnership | None:
+        election = self.election
+        if self._parts is None or election is None:
             return None
-        terms = Terms(
+        reach = OwnershipPorts(
+            cluster=cluster,
+            clock=self._clock,
+            labels=self._labels.found,
+            needed=lambda namespace: self._follower is None or self._follower.needed(namespace),
+            leading=lambda: election.leading,
+            term=lambda: election.term,
+            each=self._hands.each,
+        )
+        return NamespaceOwnership(self._parts, reach)
+
+    def _new_election(self, cluster: ports.Cluster, given: ClusterParts | None) -> Election | None:
+        if not self.settings.leader_election.enabled:
+            return None
+        name = self.settings.leader_election.name if given is None else given.lease(given.own)
+        return Election(cluster, self._clock, self._terms(name), dice=self._dice)
+
+    def _terms(self, name: str, *, with_parts: bool = False) -> Terms:
+        given = self.settings.leader_election
+        return Terms(
             namespace=given.namespace,
-            name=given.name,
+            name=name,
             identity=f"{socket.gethostname()}-{os.getpid()}-{uuid.uuid4().hex[:8]}",
             lease_seconds=int(given.lease_seconds),
             renew_seconds=given.renew_seconds,
             retry_seconds=given.retry_seconds,
+            parts=with_parts,
         )
-        return Election(cluster, self._clock, terms, dice=self._dice)
 
     def _assembled(self, cluster: ports.Cluster, slurm: ports.Slurm) -> assembly.Assembly:
+        owned = self._ownership
+        served = ALL_NAMESPACES
+        if owned is not None:
+            served = ServedNamespaces(serves=owned.serves, schedules=owned.schedules, met=owned.met)
         inputs = assembly.CoreInputs(
-            cluster=cluster,
-            slurm=slurm,
+            cluster=fenced.FencedCluster(cluster, self._may_write),
+            slurm=fenced.FencedSlurm(slurm, self._may_write),
             clock=self._clock,
             dice=self._dice,
             known=self._feeds.groups(self._on_owner, self._on_kinds),
@@ -201,18 +249,22 @@ class Daemon:
             views=self._watched,
             count=self.metrics.status_write,
             each=self._hands.each,
+            served=served,
         )
         made = assembly.build(self.settings, inputs)
-        names, pods = self.settings.scheduler_names, self._pods
+        if owned is not None:
+            self._follower = PartFollower(made.core, owned, self._clock)
+        on_pod = self._follower.on_pod if self._follower is not None else made.core.on_pod
+        join = functools.partial(self._feeds.join, made.core, self.settings.scheduler_names, self._pods, on_pod)
         if not self.settings.nodes.enabled:
-            self._feeds.join(made.core, names, pods)
+            join()
         else:
             # No pass is made before both informers exist.
             heard: _Later[Sequence[Node]] = _Later(tuple)
             published: _Later[Sequence[ResourceSlice] | None] = _Later(lambda: None)
             nodes = NodePorts(
-                cluster=cluster,
-                slurm=slurm,
+                cluster=fenced.FencedCluster(cluster, self._may_change_nodes),
+                slurm=fenced.FencedSlurm(slurm, self._may_change_nodes),
                 clock=self._clock,
                 nodes=heard,
                 note=made.reporter.note,
@@ -224,7 +276,7 @@ class Daemon:
             self._nodes = NodeController(options, nodes)
             if options.device_gres:
                 published.of = self._feeds.slices(self._nodes.slices_changed)
-            heard.of = self._feeds.join(made.core, names, pods, self._nodes.woken)
+            heard.of = join(self._nodes.woken)
         self._feeds.show(self.metrics.informer)
         return made
 
@@ -250,6 +302,10 @@ class Daemon:
         """The core is built after the watch that feeds it. No informer runs before both exist."""
         self.core.on_owner(old, new)
 
+    def _on_labels(self) -> None:
+        if self._ownership is not None:
+            self._ownership.stirred.set()
+
     def _on_kinds(self) -> None:
         self.core.on_kinds()
 
@@ -257,6 +313,8 @@ class Daemon:
         def refresh() -> None:
             counters.refresh(self.metrics, self.core, self.election, self._clock)
             queue_view.refresh(self.metrics, self._chain())
+            if self._parts is not None and self._ownership is not None:
+                counters.refresh_parts(self.metrics, self._parts.own, self._ownership)
 
         inputs = admin_api.AdminInputs(
             callers=extras.callers,
@@ -288,7 +346,7 @@ class Daemon:
         return self.core.context.config.chain if self._loops.acting else None
 
     def _supervise(self) -> None:
-        self._loops.when_synced(lambda: self._feeds.synced)
+        self._loops.when_synced(lambda: self._feeds.synced and not self._labels.problem())
         add = self.supervisor.add
         add("scheduler", self._loops.schedule)
         for number in range(self.settings.scheduling.workers):
@@ -296,7 +354,9 @@ class Daemon:
         add("mirror", self._loops.mirror)
         add("preempt", self._loops.preempt)
         if self._nodes is not None:
-            add("nodes", functools.partial(self._loops.nodes, self._nodes))
+            add("nodes", functools.partial(self._loops.nodes, self._nodes, self._is_appointed))
+        if self._follower is not None:
+            add("parts", functools.partial(self._loops.parts, self._follower))
         add("status", self.reporter.run, carries=True)
         add("watchdog", self._watch_others)
         add("web", self.server.run, carries=True)
@@ -304,6 +364,8 @@ class Daemon:
             add("probes", self.probes.run, carries=True)
         if self.election is not None:
             add("election", self.election.run, carries=True)
+        if self._parts is not None and self._appointment is not None:
+            add("appointment", self._appointment.run, carries=True)
         if self._reloader is not None:
             add("reload", self._reloader.run)
         for loop in ("scheduler", "mirror", *(["nodes"] if self._nodes is not None else [])):
@@ -380,8 +442,9 @@ class Daemon:
         never = threading.Event()
         while self._pool.busy and self._clock.now() < end:
             self._clock.wait(never, LOOK / 10)
-        if self.election is not None:
-            self.election.release()
+        for election in (self.election, self._appointment):
+            if election is not None:
+                election.release()
 
 
 def _report(name: str, problem: Exception | None) -> None:

@@ -9,6 +9,7 @@ from slurm_bridge.hooks.attempts import PlanState
 from slurm_bridge.hooks.chain import Chain
 from slurm_bridge.hooks.services import ChainServices
 from slurm_bridge.model.job import JobRequest, JobView, Phase
+from slurm_bridge.model.parts import ClusterParts
 from slurm_bridge.model.workload import Workload
 from slurm_bridge.scheduler import desired_job
 from slurm_bridge.scheduler.ids import IdRange
@@ -35,6 +36,8 @@ class ExplainContext:
     ids: IdRange | None
     write: Write
     clock: ports.Clock
+    #: Of several daemons; None where there is one.
+    parts: ClusterParts | None = None
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)

@@ -9,7 +9,7 @@
 import dataclasses
 from collections.abc import Mapping
 
-from slurm_bridge.explain import attempts, cluster_view, context, pipeline, preemption, usage
+from slurm_bridge.explain import attempts, cluster_view, context, parts, pipeline, preemption, usage
 from slurm_bridge.explain.attempts import NodeAttempt
 from slurm_bridge.explain.cluster_view import Servers
 from slurm_bridge.explain.context import ExplainContext, Inquiry
@@ -89,7 +89,8 @@ def explain(
     subject: ExplainSubject, means: ExplainContext, servers: Servers | None, others: OtherWorkloads = usage.ALONE
 ) -> Explanation:
     """Explain a subject. Without `servers` no server is asked. `others` finds the other workloads in the cluster."""
-    jobs, notes = _jobs(subject, means, servers), (*subject.notes, *(UNSEEN if servers is None else ()))
+    jobs = _jobs(subject, means, servers)
+    notes = (*subject.notes, *_parts(subject, means, servers), *(UNSEEN if servers is None else ()))
     if subject.workload is None:
         return Explanation(subject=subject, notes=notes, obstacle=subject.obstacle, jobs=jobs)
     translated = translator.translate(subject.workload, means.rules)
@@ -119,6 +120,12 @@ def explain(
     if isinstance(written, Wait | Reject):
         return dataclasses.replace(found, obstacle=written)
     return dataclasses.replace(found, body=written)
+
+
+def _parts(subject: ExplainSubject, means: ExplainContext, servers: Servers | None) -> tuple[str, ...]:
+    if means.parts is None:
+        return ()
+    return (parts.note(means.parts, subject.root.namespace, servers.cluster if servers is not None else None),)
 
 
 def _jobs(subject: ExplainSubject, means: ExplainContext, servers: Servers | None) -> tuple[JobView, ...] | None:

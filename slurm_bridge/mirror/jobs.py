@@ -22,6 +22,7 @@ from loguru import logger
 from slurm_bridge import errors, ports
 from slurm_bridge.mirror import readings
 from slurm_bridge.mirror.rhythm import PollPace, Rhythm
+from slurm_bridge.mirror.served import ALL_NAMESPACES, ServedNamespaces
 from slurm_bridge.mirror.strays import Strays
 from slurm_bridge.mirror.table import Table
 from slurm_bridge.model.job import JobStates, JobView, Phase
@@ -44,10 +45,19 @@ class Mirror:
     """Called by one thread, or by a simulation; what it learns goes into the table, whose listener wakes workloads."""
 
     def __init__(
-        self, slurm: ports.Slurm, clock: ports.Clock, table: Table, *, cluster_id: str, rhythm: Rhythm | None = None
+        self,
+        slurm: ports.Slurm,
+        clock: ports.Clock,
+        table: Table,
+        *,
+        cluster_id: str,
+        rhythm: Rhythm | None = None,
+        served: ServedNamespaces = ALL_NAMESPACES,
     ) -> None:
         self._slurm, self._clock, self._table = slurm, clock, table
         self._cluster_id = cluster_id
+        #: Jobs for other namespaces are another daemon's.
+        self._served = served
         self._rhythm = rhythm or Rhythm()
         self._period = self._rhythm.fastest
         self._due = self._settled_due = self._swept = self._polled = 0.0
@@ -332,7 +342,13 @@ class Mirror:
     def _all(self) -> Sequence[JobView]:
         views = self._ask(self._slurm.jobs)
         self._listed = len(views)
+        self._meet(views)
         return views
+
+    def _meet(self, views: Iterable[JobView]) -> None:
+        for owner in (one.owner for one in views if one.state.phase is not Phase.ENDED):
+            if owner is not None and owner.cluster == self._cluster_id and not self._served.serves(owner.namespace):
+                self._served.met(owner.namespace)
 
     def _adopt(self, views: Iterable[JobView], *, ended: bool = False) -> frozenset[JobId]:
         """Take in our jobs. Unknown jobs that have ended count only in a recovery."""
@@ -347,7 +363,7 @@ class Mirror:
         return frozenset(one.job_id for one in ours)
 
     def _ours(self, owner: Owner | None) -> bool:
-        return owner is not None and owner.cluster == self._cluster_id
+        return owner is not None and owner.cluster == self._cluster_id and self._served.serves(owner.namespace)
 
     def details(self) -> None:
         """Read a few jobs in full: those never read first, then the one whose reading is oldest.
@@ -429,6 +445,7 @@ class Mirror:
             except errors.Unreadable:
                 continue
             found += [view] if view is not None else []
+        self._meet(found)
         return found
 
     def _ask(self, question: Callable[[], T]) -> T:

@@ -155,6 +155,12 @@ class Table:
             if one.since < before and not one.torn:
                 self.drop(one.job_id)
 
+    def let_go(self, namespace: str) -> None:
+        """Another daemon serves this namespace: forget all of its jobs, whatever becomes of them."""
+        for one in self.all():
+            if one.owner.namespace == namespace:
+                self.drop(one.job_id)
+
     def uids(self) -> tuple[WorkloadKey, ...]:
         """Every workload that has a placeholder."""
         with self._lock:

@@ -73,6 +73,11 @@ ANNOTATION_NODE_TOPOLOGY = "topology.slinky.slurm.net/spec"
 LABEL_EXTERNAL_NODE = SCHEDULER_PREFIX + "external-node"
 ANNOTATION_EXTERNAL_PARTITIONS = SCHEDULER_PREFIX + "external-node-partitions"
 
+#: Written by administrators on a namespace: the part of the cluster that it belongs to, where several daemons share it.
+LABEL_PART = SCHEDULER_PREFIX + "part"
+#: Written by the bridge on the Lease that all daemons with parts share: a daemon without parts never takes it.
+ANNOTATION_PARTS = SCHEDULER_PREFIX + "parts"
+
 #: Written by the bridge on a node, with the taint that it says: `key=value:effect`.
 ANNOTATION_MANAGED_TAINT = SCHEDULER_PREFIX + "managed-taint"
 

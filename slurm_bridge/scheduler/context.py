@@ -12,6 +12,7 @@ from slurm_bridge.cluster.snapshot import NodeFacts
 from slurm_bridge.hooks import chain
 from slurm_bridge.mirror.breaker import Breaker
 from slurm_bridge.mirror.jobs import Mirror
+from slurm_bridge.mirror.served import Serves, everywhere
 from slurm_bridge.mirror.table import Table
 from slurm_bridge.model.names import WorkloadKey
 from slurm_bridge.model.placeholder import Placeholder
@@ -161,6 +162,8 @@ class SchedulerContext:
     states: WorkloadStore
     avoided: Avoided
     held: Holds
+    #: Workloads of other namespaces are another daemon's.
+    serves: Serves = everywhere
     #: How many calls for one workload are made: several at once, or one after the other.
     each: hands.Each = hands.in_turn
     #: Workloads that wait for other pods to leave nodes.

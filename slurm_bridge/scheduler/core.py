@@ -5,7 +5,7 @@ Threads call the steps in production; a simulation calls them one after the othe
 
 import functools
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Collection, Iterable
 
 from loguru import logger
 
@@ -14,7 +14,7 @@ from slurm_bridge.cluster.rules import claims, volumes
 from slurm_bridge.model.devices import ResourceClaim
 from slurm_bridge.model.job import Phase
 from slurm_bridge.model.meta import Object
-from slurm_bridge.model.names import NO_WORKLOAD, WorkloadKey
+from slurm_bridge.model.names import NO_WORKLOAD, WorkloadKey, namespace_of
 from slurm_bridge.model.node import Node
 from slurm_bridge.model.pod import Pod
 from slurm_bridge.model.storage import Claim, Volume
@@ -28,7 +28,7 @@ from slurm_bridge.scheduler.effects.look_up import root_of
 from slurm_bridge.scheduler.eviction.controller import EvictionController
 from slurm_bridge.scheduler.leftovers import Leftovers
 from slurm_bridge.scheduler.pod_index import PodIndex
-from slurm_bridge.scheduler.queue import Filed, WorkQueue
+from slurm_bridge.scheduler.queue import FORGET, Filed, WorkQueue
 from slurm_bridge.scheduler.reservations.controller import ReservationController
 from slurm_bridge.scheduler.resizes import Resizes
 from slurm_bridge.scheduler.shares import Shares
@@ -278,6 +278,9 @@ class Core:
         if popped is None:
             return False
         key, turn = popped
+        if not self.context.serves(namespace_of(key)):
+            self._pass_over(key)
+            return True
         self.context.states.begin_look(key)
         began = self.context.clock.now()
         act = self._think(key, turn=turn)
@@ -287,6 +290,57 @@ class Core:
         else:
             (run or self.carry_out)(key, act)
         return True
+
+    def _pass_over(self, key: WorkloadKey) -> None:
+        """The workload is another daemon's, or is about to be: what came too late to be let go is forgotten."""
+        for one in self.context.table.of(key):
+            self.context.table.drop(one.job_id)
+        self.queue.done(key, FORGET)
+
+    def take_up(self, namespaces: Collection[str], pods: Iterable[Pod]) -> None:
+        """Further namespaces are served, whose pods these are: their jobs are known already."""
+        came = tuple(pods)
+        for pod in came:
+            self.on_pod(None, pod)
+            self.context.guard.always("recovery", pod.uid, functools.partial(self._rejoin, pod.uid))
+        self.evictions.begin()
+        self.reservations.begin()
+        for key in dict.fromkeys((*self.pod_index.roots(), *self.context.table.uids())):
+            if namespace_of(key) in namespaces:
+                self.queue.activate(key, urgent=bool(self.context.table.of(key)))
+
+    def let_go(self, namespace: str) -> None:
+        """Another daemon serves this namespace from now on: nothing is known of its workloads any more.
+
+        None of them is being looked at. What is on the servers stays as it is.
+        """
+        pods = [pod for uid in self.pod_index.uids() if (pod := self.pod_index.get(uid)) is not None]
+        for pod in pods:
+            if pod.metadata.namespace == namespace:
+                self.context.status.forget(pod.uid)
+        known = (*self.pod_index.roots(), *self.context.table.uids(), *(key for key, _ in self.context.states.all()))
+        keys = [key for key in dict.fromkeys(known) if namespace_of(key) == namespace]
+        self.pod_index.let_go(namespace)
+        self.context.table.let_go(namespace)
+        for key in keys:
+            self._let_go(key)
+        self.evictions.begin()
+        self.reservations.begin()
+
+    def _let_go(self, key: WorkloadKey) -> None:
+        state = self.context.states.get(key)
+        for uid in (*state.claimed, *state.sent) if state is not None else ():
+            # A node that it counts on is noted by the watch of pods, if it has got it.
+            self.context.keeper.forget(uid)
+        self.context.settle(key)
+        self.context.ended(key)
+        self.context.node_waiters.drop(key)
+        self.context.claim_waiters.drop(key)
+        self.context.promised.end_all(key)
+        self.queue.let_go(key)
+        self.context.states.drop(key)
+        self.context.states.forget_attempt(key)
+        self.context.table.changed(key)
 
     def _think(self, key: WorkloadKey, *, turn: bool) -> Act | Filed:
         try:

@@ -148,6 +148,19 @@ class PodIndex:
         while len(self._gone) > self._remembered:
             self._gone.popitem(last=False)
 
+    def let_go(self, namespace: str) -> None:
+        """Another daemon serves this namespace: its pods are not ours any more. None of them has gone."""
+        with self._lock:
+            for uid in [uid for uid, pod in self._pods.items() if pod.metadata.namespace == namespace]:
+                self._unfile(uid)
+                self._disowned.pop(uid, None)
+                del self._pods[uid]
+                key = self._roots.pop(uid)
+                self._crews[key].remove(uid)
+                self._leave(key)
+            for key in [key for key in self._gone if names.namespace_of(key) == namespace]:
+                del self._gone[key]
+
     def disown(self, pod_uid: str, job_id: names.JobId) -> bool:
         """The pod was bound by this job, which is not ours: from now on it counts as bound by another scheduler.
 

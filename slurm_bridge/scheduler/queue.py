@@ -197,6 +197,18 @@ class WorkQueue:
                 self._wait(entry, filed)
             self._changed.notify()
 
+    def let_go(self, key: WorkloadKey) -> None:
+        """Another daemon serves this workload. One that is to be looked at before others is forgotten when popped."""
+        with self._changed:
+            state = self._states.find(key)
+            entry = state.queued if state is not None else None
+            if state is None or entry is None or entry.place is _URGENT or entry.place is _FLYING:
+                return
+            self._leave(entry)
+            entry.place = _NONE
+            state.queued = None
+            self._states.close(key)
+
     def _wait(self, entry: QueueEntry, filed: Filed) -> None:
         number = next(self._numbers)
         entry.place, entry.number = _WAITING, number

@@ -423,6 +423,15 @@ class WorkloadStore:
                 self._states[first].attempt = None
                 self.close(first)
 
+    def forget_attempt(self, key: WorkloadKey) -> None:
+        """Another daemon counts the attempts of this group from now on."""
+        with self.lock:
+            state = self._states.get(key)
+            if state is not None and state.attempt is not None:
+                state.attempt = None
+                self._attempts.remove(key)
+                self.close(key)
+
     def begin(self) -> None:
         """A leadership begins: how long something lasted in an earlier one is no measure of it now."""
         with self.lock:

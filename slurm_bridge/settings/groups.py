@@ -275,6 +275,16 @@ class StatusSettings(SettingsGroup):
     """A pod that starts within this time gets no condition about its waiting."""
 
 
+def _one_of_the_parts(own: str | None, group: pydantic.ValidationInfo) -> str | None:
+    """Said of this key: which of the others is the mistake is not known."""
+    every = group.data.get("names")
+    if every is not None and own is None and every:
+        raise ValueError(f"has to be the one of {', '.join(every)} that this daemon serves")
+    if every is not None and own is not None and own not in every:
+        raise ValueError(f"is not among names ({', '.join(every) or 'none'})")
+    return own
+
+
 class LeaderElection(SettingsGroup):
     """Of several replicas one acts."""
 
@@ -290,6 +300,24 @@ class LeaderElection(SettingsGroup):
     """A leader that could not renew the Lease for this long stops writing."""
     retry_seconds: Annotated[Seconds, kinds.below("renew_seconds")] = 2.0
     """The time between two tries to renew or acquire the Lease."""
+
+
+class PartsSettings(SettingsGroup):
+    """Several active daemons share one cluster, each with a part of its namespaces: see `docs/scaling.md`."""
+
+    names: Annotated[tuple[Label, ...], kinds.DIFFERENT] = ()
+    """The names of all parts, the same in the settings of every daemon. A namespace belongs to the part in its label \
+`scheduler.slinky.slurm.net/part`; without this label, to one of these by its name."""
+    own: Annotated[Label | None, AfterValidator(_one_of_the_parts)] = None
+    """The part of this daemon. Nothing: there are no parts, and this daemon serves all namespaces."""
+
+
+def elected(given: PartsSettings, settings: pydantic.ValidationInfo) -> PartsSettings:
+    """The leases are all by which daemons agree."""
+    election = settings.data.get("leader_election")
+    if given.own is not None and election is not None and not election.enabled:
+        raise ValueError("needs leader_election.enabled, because daemons agree on their parts by leases")
+    return given
 
 
 class NodesSettings(SettingsGroup):

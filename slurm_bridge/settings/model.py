@@ -58,6 +58,7 @@ that requests devices by claim waits in either case."""
     ends: Annotated[groups.EndsSettings, _Reloadable] = groups.EndsSettings()
     status: Annotated[groups.StatusSettings, _Reloadable] = groups.StatusSettings()
     leader_election: groups.LeaderElection = groups.LeaderElection()
+    parts: Annotated[groups.PartsSettings, AfterValidator(groups.elected)] = groups.PartsSettings()
     nodes: groups.NodesSettings = groups.NodesSettings()
     web: doors.Web = doors.Web()
     admission: Annotated[webhook.AdmissionSettings, AfterValidator(webhook.served)] = webhook.AdmissionSettings()

@@ -31,7 +31,10 @@ def acting(cluster: ports.Cluster, clock: ports.Clock, own: tuple[str, str], sch
 
 
 def _concerns(lease: Lease, own: tuple[str, str], schedulers: Sequence[str]) -> bool:
-    return lease.key == own or lease.metadata.name in schedulers or lease.metadata.name.endswith(_CONTROLLERS)
+    of_a_part = lease.metadata.namespace == own[0] and lease.metadata.name.startswith(f"{own[1]}.part.")
+    return (
+        lease.key == own or of_a_part or lease.metadata.name in schedulers or lease.metadata.name.endswith(_CONTROLLERS)
+    )
 
 
 def _holder(lease: Lease) -> str:

@@ -54,6 +54,13 @@ class Metrics(Instruments):
             "level",
         )
         self.leader = self._gauge("leader", "1 on the leader.")
+        self.part = self._gauge("part_info", "1, with the part of this daemon; none without parts.", "part")
+        self.part_namespaces = self._gauge(
+            "part_namespaces",
+            "Namespaces of this part, by state: served, claimed (their jobs are being read), leaving and left (another "
+            "part gets them), awaited (another part still has them).",
+            "state",
+        )
         self._build(version)
 
     def request_to_slurm(self, operation: str, outcome: str, seconds: float) -> None:

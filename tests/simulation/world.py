@@ -63,8 +63,9 @@ class World:
         self.observer = Observer(self.kube, self.slurm, slurm_names, fenced=fenced)
         self.updates = Updates(self.kube.store, self.slurm, self.observer)
         self.weather = Weather(self.dice, now=self.clock.now, pass_time=self.pass_time)
-        #: Between a daemon and Kubernetes, the innermost first.
+        #: Between a daemon and each server, the innermost first.
         self.around_kube: list[Callable[[Handler, str], Handler]] = []
+        self.around_slurm: list[Callable[[Handler, str], Handler]] = []
         self._token = token
         token.write_text(self.slurm.secret)
         self.furnish()
@@ -152,7 +153,10 @@ class World:
 
     def jobs_of(self, who: str, clock: ports.Clock) -> SlurmClient:
         """Slurm as this daemon reaches it."""
-        handler = self.updates.around(self.weather.before(self.slurm.handler, Side.SLURM, who), who)
+        handler: Handler = self.slurm.handler
+        for around in self.around_slurm:
+            handler = around(handler, who)
+        handler = self.updates.around(self.weather.before(handler, Side.SLURM, who), who)
         line = Line(handler, clock=clock)
         settings = SlurmSettings(url="http://slurm", token_file=self._token, api_versions=("v0.0.45",))
         stop = threading.Event()

@@ -130,6 +130,15 @@ def test_the_node_controller_has_the_rights_that_it_uses() -> None:
     assert granted == {("", "nodes", "get"), ("", "nodes", "patch"), ("", "nodes/status", "patch")} | devices
 
 
+def test_a_daemon_with_a_part_has_the_rights_that_it_uses() -> None:
+    """It reads namespaces, and keeps Leases in its own namespace only."""
+    granted = set(rights(DEPLOY / "parts" / "rbac.yaml"))
+    leases = {("coordination.k8s.io", "leases", verb) for verb in ("get", "list", "create", "update", "delete")}
+    assert granted == {("", "namespaces", verb) for verb in ("get", "list", "watch")} | leases
+    (role,) = (one for one in objects("parts/rbac.yaml") if one["kind"] == "Role")
+    assert [rule["resources"] for rule in role["rules"]] == [["leases"]]
+
+
 def test_the_daemon_may_not_act_for_others() -> None:
     """No wildcard, no secrets, no impersonation, no escalation."""
     for group, resource, verb in rights():

@@ -50,6 +50,12 @@ class HoldTable:
             self._states.close(workload)
             return True
 
+    def end_all(self, workload: WorkloadKey) -> None:
+        """No part holds nodes for this workload any more."""
+        state = self._states.find(workload)
+        for hold in state.holds if state is not None else ():
+            self.end(workload, hold.by)
+
     def clear(self, by: str) -> None:
         """All holds of this part end."""
         with self._states.lock:

@@ -280,17 +280,23 @@ def test_a_pod_that_merely_names_a_job_gets_nothing_of_it(takeover: Takeover) ->
     assert FINALIZER in bridge.manifest("forged")["metadata"]["finalizers"]
 
 
-def test_a_held_lease_refuses_until_told_otherwise(takeover: Takeover) -> None:
-    """A lease that is renewed meanwhile belongs to a bridge that acts; --force goes on all the same."""
+@pytest.mark.parametrize("of_part", ["", ".part.a"])
+def test_a_held_lease_refuses_until_told_otherwise(takeover: Takeover, of_part: str) -> None:
+    """A lease that is renewed meanwhile belongs to a bridge that acts; --force goes on all the same.
+
+    Several daemons with parts have one each. A record of a namespace is renewed by no process.
+    """
     bridge = takeover.bridge
-    namespace, name = LEASE
+    namespace, name = LEASE[0], LEASE[1] + of_part
+    record = {"metadata": {"namespace": namespace, "name": f"{LEASE[1]}.namespace.default"}}
+    bridge.kube.create(kinds.LEASES, {**record, "spec": {"holderIdentity": "a"}})
     spec = {"holderIdentity": "d1", "leaseDurationSeconds": 15, "renewTime": "2026-01-01T00:00:00.000000Z"}
     bridge.kube.create(kinds.LEASES, {"metadata": {"namespace": namespace, "name": name}, "spec": spec})
     renewed = {"spec": {"renewTime": "2026-01-01T00:00:02.000000Z"}}
     takeover.kube_calls.plan(
-        faults.Meanwhile(lambda: bridge.kube.merge(kinds.LEASES, LEASE, renewed)), target="/leases/", nth=2
+        faults.Meanwhile(lambda: bridge.kube.merge(kinds.LEASES, (namespace, name), renewed)), target="/leases/", nth=2
     )
-    with pytest.raises(errors.BadConfiguration, match="Lease default/slurm-bridge is held by d1"):
+    with pytest.raises(errors.BadConfiguration, match=f"Lease default/slurm-bridge{of_part} is held by d1"):
         takeover.run()
     assert takeover.writes() == 0
     assert takeover.run(force=True) == 0

@@ -1,0 +1,314 @@
+"""Daemons with parts agree on namespaces by records: one has each, it is handed over, and a race has one winner."""
+
+import random
+from collections.abc import Callable
+from typing import Any
+
+import msgspec
+import pytest
+
+from slurm_bridge import errors, ports
+from slurm_bridge.controllers.leader import Election, Terms
+from slurm_bridge.controllers.ownership import QUIET, NamespaceOwnership, OwnershipPorts, Standing
+from slurm_bridge.model import kinds, names
+from slurm_bridge.model.lease import Lease, LeaseSpec
+from slurm_bridge.model.parts import ClusterParts
+from slurm_bridge.sim import faults
+from tests.pocketkube import NAMESPACE, Scene
+
+EVERY = ("a", "b")
+
+
+class Racing:
+    """The API server; something happens before the next write of a lease."""
+
+    def __init__(self, cluster: ports.Cluster) -> None:
+        self._cluster = cluster
+        self.before: Callable[[], object] | None = None
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._cluster, name)
+
+    def write_lease(self, lease: Lease) -> Lease:
+        before, self.before = self.before, None
+        if before is not None:
+            before()
+        return self._cluster.write_lease(lease)
+
+
+class Daemon:
+    """The lead and the namespaces of one process."""
+
+    def __init__(self, scene: "Cut", part: str, name: str) -> None:
+        self.scene, self.cluster = scene, Racing(scene.client())
+        given = ClusterParts(own=part, every=EVERY, lease_namespace=NAMESPACE, lease_name="bridge")
+        self.election = self._election(given.lease(part), name, parts=False)
+        self.appointment = self._election("bridge", name, parts=True)
+        self.needed: set[str] = set()
+        reach = OwnershipPorts(
+            cluster=self.cluster,  # type: ignore[arg-type]
+            clock=scene.clock,
+            labels=self._labels,
+            needed=lambda namespace: namespace in self.needed,
+            leading=lambda: self.election.leading,
+            term=lambda: self.election.term,
+        )
+        self.owned = NamespaceOwnership(given, reach)
+
+    def _election(self, lease: str, name: str, *, parts: bool) -> Election:
+        terms = Terms(namespace=NAMESPACE, name=lease, identity=name, parts=parts)
+        return Election(self.cluster, self.scene.clock, terms, dice=random.Random(1))  # type: ignore[arg-type]
+
+    def _labels(self, namespace: str) -> dict[str, str] | None:
+        found = self.cluster.get(kinds.NAMESPACES, "", namespace)
+        return None if found is None else found.metadata.labels
+
+    def lead(self) -> None:
+        """Take the lead and begin."""
+        self.appointment.step()
+        self.election.step()
+        self.begin()
+
+    def begin(self) -> None:
+        """As the scheduler's thread does."""
+        self.owned.commence(*self.owned.begin())
+
+    def step(self) -> None:
+        """Everything that is to be done: renew, agree, take up, let go, agree."""
+        self.election.step()
+        self.owned.step()
+        self.owned.serve(self.owned.standing(Standing.CLAIMED))
+        self.owned.left(self.owned.standing(Standing.LEAVING))
+        self.owned.step()
+
+    def serves(self, namespace: str = "team") -> bool:
+        """Whether it may act there."""
+        return self.owned.current and self.owned.schedules(namespace)
+
+
+class Cut(Scene):
+    """A namespace of part a, and a daemon for each part."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.kube.create(kinds.NAMESPACES, {"metadata": {"name": "team", "labels": {names.LABEL_PART: "a"}}})
+        self.a, self.b = Daemon(self, "a", "a1"), Daemon(self, "b", "b1")
+        for daemon in (self.a, self.b):
+            daemon.lead()
+            daemon.owned.met("team")
+        self.a.step()
+        self.b.step()
+
+    def move(self, part: str | None) -> None:
+        """The label says another part from now on."""
+        self.kube.merge(kinds.NAMESPACES, ("", "team"), {"metadata": {"labels": {names.LABEL_PART: part}}})
+
+    def holder(self, namespace: str = "team") -> str | None:
+        """What the record says."""
+        found = self.cluster.lease(NAMESPACE, f"bridge.namespace.{namespace}")
+        return found.spec.holder_identity if found is not None else None
+
+    def pass_time(self, seconds: float, *alive: Daemon) -> None:
+        """These renew meanwhile."""
+        for _ in range(int(seconds)):
+            self.clock.advance(1.0)
+            for daemon in alive:
+                daemon.step()
+
+
+@pytest.fixture
+def cut() -> Cut:
+    """Both daemons have settled."""
+    return Cut()
+
+
+def test_a_namespace_is_served_by_the_daemon_of_its_part_alone(cut: Cut) -> None:
+    """The record says so, too."""
+    assert (cut.a.serves(), cut.b.serves()) == (True, False)
+    assert cut.holder() == "a"
+
+
+def test_a_namespace_without_a_label_belongs_to_some_part(cut: Cut) -> None:
+    """Exactly one of the two claims it."""
+    cut.kube.create(kinds.NAMESPACES, {"metadata": {"name": "plain"}})
+    for daemon in (cut.a, cut.b):
+        daemon.owned.met("plain")
+        daemon.step()
+    assert cut.a.serves("plain") is not cut.b.serves("plain")
+
+
+def test_a_namespace_that_is_moved_is_let_go_before_the_other_daemon_takes_it_up(cut: Cut) -> None:
+    """Work that is under way holds it up."""
+    cut.move("b")
+    cut.a.owned.step()
+    assert not cut.a.serves()
+    assert cut.a.owned.serves("team")
+    cut.b.step()
+    assert not cut.b.serves()
+    assert cut.b.owned.awaited == {"team": "a"}
+    cut.a.owned.left(["team"])
+    cut.a.owned.step()
+    assert cut.holder() == ""
+    cut.b.step()
+    assert cut.b.serves()
+    assert not cut.a.owned.serves("team")
+
+
+def test_a_namespace_that_is_moved_back_at_once_comes_back(cut: Cut) -> None:
+    """What was begun is finished first."""
+    cut.move("b")
+    cut.a.owned.step()
+    cut.move("a")
+    cut.a.step()
+    cut.a.step()
+    assert cut.a.serves()
+
+
+def test_a_part_whose_daemon_is_dead_keeps_its_namespaces(cut: Cut) -> None:
+    """They wait for its next daemon: another part takes them only when the cut says so."""
+    cut.pass_time(60, cut.b)
+    assert not cut.b.serves()
+    assert cut.holder() == "a"
+    again = Daemon(cut, "a", "a2")
+    again.election.step()
+    cut.pass_time(20, cut.b)
+    again.lead()
+    assert again.serves()
+
+
+def test_a_namespace_of_a_dead_daemon_is_taken_only_after_its_lease(cut: Cut) -> None:
+    """Until then the daemon may only be slow."""
+    cut.move("b")
+    cut.pass_time(14, cut.b)
+    assert not cut.b.serves()
+    cut.pass_time(4, cut.b)
+    assert cut.b.serves()
+
+
+def test_a_daemon_that_slept_past_its_lease_has_lost_what_was_taken_meanwhile(cut: Cut) -> None:
+    """Although it holds the lease of its part still, and notices nothing by itself."""
+    cut.move("b")
+    cut.pass_time(20, cut.b)
+    assert cut.b.serves()
+    cut.a.election.step()
+    assert cut.a.election.leading
+    assert not cut.a.owned.current
+    cut.a.begin()
+    assert not cut.a.owned.serves("team")
+
+
+def test_of_a_part_that_comes_back_and_one_that_takes_over_one_wins(cut: Cut) -> None:
+    """The former begins between the other's look at its lease and the write: that write is refused."""
+    cut.move("b")
+    cut.pass_time(15, cut.b)
+
+    def come_back() -> None:
+        cut.a.election.step()
+        cut.a.begin()
+
+    cut.clock.advance(1.0)
+    cut.b.election.step()
+    cut.b.cluster.before = come_back
+    cut.b.owned.step()
+    cut.b.owned.serve(cut.b.owned.standing(Standing.CLAIMED))
+    assert (cut.a.serves(), cut.b.serves()) == (True, False)
+    cut.a.step()
+    cut.b.step()
+    assert (cut.a.serves(), cut.b.serves()) == (False, True)
+
+
+def test_a_record_that_was_taken_while_a_daemon_begins_is_not_its_own(cut: Cut) -> None:
+    """The other order of the same race: the write of the other daemon was on its way."""
+    cut.clock.advance(20)
+    record = cut.cluster.lease(NAMESPACE, "bridge.namespace.team")
+    assert record is not None
+    taken = msgspec.structs.replace(record, spec=LeaseSpec(holder_identity="b"))
+    cut.a.election.step()
+    cut.a.cluster.before = lambda: cut.cluster.write_lease(taken)
+    cut.a.begin()
+    assert not cut.a.owned.serves("team")
+    assert cut.holder() == "b"
+
+
+@pytest.mark.parametrize("acted", [False, True])
+def test_a_claim_without_an_answer_is_given_back_first(cut: Cut, *, acted: bool) -> None:
+    """It may have been written, and the namespace may belong to another part by then."""
+    cut.kube.create(kinds.NAMESPACES, {"metadata": {"name": "new", "labels": {names.LABEL_PART: "a"}}})
+    cut.a.owned.met("new")
+    cut.line.faults.plan(faults.Reset(acted=acted), method="POST", target="leases")
+    cut.a.owned.step()
+    assert not cut.a.owned.serves("new")
+    cut.kube.merge(kinds.NAMESPACES, ("", "new"), {"metadata": {"labels": {names.LABEL_PART: "b"}}})
+    cut.a.step()
+    cut.b.owned.met("new")
+    cut.b.step()
+    assert cut.b.serves("new")
+    assert not cut.a.serves("new")
+
+
+def test_a_namespace_that_is_gone_stays_until_nothing_of_it_is_left(cut: Cut) -> None:
+    """Its jobs have to be cancelled; then its record is deleted."""
+    cut.a.needed.add("team")
+    cut.kube.delete(kinds.NAMESPACES, ("", "team"))
+    cut.kube.settle()
+    cut.a.step()
+    cut.b.step()
+    assert (cut.a.serves(), cut.b.serves()) == (True, False)
+    cut.a.needed.clear()
+    cut.a.step()
+    cut.a.step()
+    assert cut.holder() is None
+    assert not cut.a.owned.serves("team")
+
+
+def test_jobs_of_a_namespace_that_is_gone_belong_to_the_part_that_had_it(cut: Cut) -> None:
+    """Its label is gone, and a daemon starts anew; the other asks for it now and then only."""
+    cut.kube.delete(kinds.NAMESPACES, ("", "team"))
+    cut.kube.settle()
+    cut.b.step()
+    before = cut.line.faults.count(method="GET", target="namespace.team")
+    cut.b.step()
+    assert cut.line.faults.count(method="GET", target="namespace.team") == before
+    cut.pass_time(QUIET + 1, cut.b)
+    assert not cut.b.serves()
+    again = Daemon(cut, "a", "a2")
+    again.election.step()
+    cut.clock.advance(20)
+    again.lead()
+    assert again.serves()
+
+
+def test_a_daemon_without_parts_and_one_with_parts_never_act_beside_each_other(cut: Cut) -> None:
+    """The lease of the former is marked from the first daemon with parts on; before that none of these begins."""
+    cut.pass_time(60)
+    whole = Election(
+        cut.client(), cut.clock, Terms(namespace=NAMESPACE, name="bridge", identity="whole"), dice=random.Random(1)
+    )
+    for _ in range(30):
+        whole.step()
+        cut.clock.advance(1.0)
+    assert not whole.leading
+    cut.kube.delete(kinds.LEASES, (NAMESPACE, "bridge"))
+    whole.step()
+    assert whole.leading
+    cut.a.appointment.step()
+    cut.a.election.step()
+    with pytest.raises(errors.TryLater, match="a daemon without parts may lead"):
+        cut.a.begin()
+
+
+def test_a_namespace_that_cannot_be_read_holds_up_no_other(cut: Cut) -> None:
+    """A hostile record, or an answer that is odd."""
+    cut.kube.create(kinds.NAMESPACES, {"metadata": {"name": "other", "labels": {names.LABEL_PART: "a"}}})
+    cut.kube.create(kinds.NAMESPACES, {"metadata": {"name": "odd", "labels": {names.LABEL_PART: "a"}}})
+    cut.line.faults.plan(faults.Answer(500), target="namespace.odd", times=100)
+    for name in ("odd", "other", "../x", "UPPER", ""):
+        cut.a.owned.met(name)
+    cut.a.step()
+    assert cut.a.serves("other")
+    assert not cut.a.serves("odd")
+
+
+def test_jobs_of_no_namespace_are_the_first_parts(cut: Cut) -> None:
+    """What `slurm-bridge check` left behind when it was killed."""
+    assert (cut.a.owned.serves(""), cut.b.owned.serves("")) == (True, False)
