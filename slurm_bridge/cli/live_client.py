@@ -27,8 +27,7 @@ _MOST_LINE: Final = 16 << 20
 class LiveClient:
     """Asks the daemon at `url`. Without any source of a token none is sent: on loopback none is needed.
 
-    `assumed`: the user has not named the URL. Any program may listen there, so that a token that was not given for this
-    command is not sent to it without TLS.
+    `assumed`: the user has not named the URL.
     """
 
     url: str
@@ -90,14 +89,13 @@ class LiveClient:
         if status == http.HTTPStatus.NOT_FOUND and b"nothing here" in body:
             words = f"{self.url}: the daemon has no live view: web.live_view.enabled is false"
         if status == http.HTTPStatus.UNAUTHORIZED and self._withheld:
-            words += "; your token was not sent: name the server with --url, or the token with --token-file"
+            words += f"; {admin_client.WITHHELD}"
         raise admin_client.ERRORS.get(status, errors.BadAnswer)(words)
 
     @property
     def _withheld(self) -> bool:
         """There is a token that is not sent."""
-        chosen = not self.assumed or self.plain_http or self.credentials.token_file is not None
-        return self.credentials.given and not chosen and urllib.parse.urlsplit(self.url).scheme == "http"
+        return admin_client.withheld(self.url, self.credentials, assumed=self.assumed, plain_http=self.plain_http)
 
     def _headers(self) -> Mapping[str, str]:
         if not self.credentials.given or self._withheld:

@@ -101,7 +101,7 @@ def _address(url: str) -> str:
     """Scheme, host and port; a path or a password in the address is not sent."""
     parts = urllib.parse.urlsplit(url)
     if parts.scheme not in ("http", "https") or not parts.hostname:
-        raise errors.BadConfiguration(f"--url {url!r}: allowed is http:// or https:// and a host")
+        raise errors.BadConfiguration(f"--url {url!r}: use http:// or https:// and a host")
     try:
         port = "" if parts.port is None else f":{parts.port}"
     except ValueError as error:

@@ -63,7 +63,9 @@ def _client(options: argparse.Namespace) -> admin_client.AdminClient:
         token_file=options.token_file, kubeconfig=options.kubeconfig, environ=os.environ
     )
     url = options.url or queue_client.URL
-    return admin_client.AdminClient(url=url, credentials=credentials, ca=options.ca, plain_http=options.plain_http)
+    return admin_client.AdminClient(
+        url=url, credentials=credentials, ca=options.ca, plain_http=options.plain_http, assumed=not options.url
+    )
 
 
 def _validate(options: argparse.Namespace) -> int:

@@ -174,7 +174,7 @@ def _declared(name: str, hook: object, attribute: str, of: type[Word]) -> frozen
     if strange:
         allowed = ", ".join(one.name for one in of)
         where = f"{of.__module__.removeprefix('slurm_bridge.')}.{of.__name__}"
-        raise Unusable(f"hook {name}: {attribute} {', '.join(sorted(strange))}, allowed are {allowed} of {where}")
+        raise Unusable(f"hook {name}: {attribute} {', '.join(sorted(strange))}, use one of {allowed} of {where}")
     return said
 
 

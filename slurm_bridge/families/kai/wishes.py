@@ -262,7 +262,7 @@ class _Reader:
                 values = [(_value(pod.metadata.annotations, key), _name(pod)) for pod in (first, other)]
                 told = [f"none of {name}" if one is None else f'"{texts.shown(one)}" of {name}' for one, name in values]
                 self._problems.append(
-                    f"annotation {key}: {' and '.join(told)} differ; allowed is one value for all pods of a part"
+                    f"annotation {key}: {' and '.join(told)} differ; use one value for all pods of a part"
                 )
         return said
 
@@ -273,7 +273,7 @@ class _Reader:
                 continue
             said = _Said(key, annotations[key].strip(), subject)
             if key not in KEYS:
-                self._problems.append(f"annotation {key} of {subject} is not known: allowed are {', '.join(KEYS)}")
+                self._problems.append(f"annotation {key} of {subject} is not known: use one of {', '.join(KEYS)}")
             elif said.value:
                 found[key] = said
             else:

@@ -178,7 +178,7 @@ class Failing:
         (Short, "hook site: filter must take 3 arguments (too many positional arguments)"),
         (Late, "hook site: admit is no plain method"),
         (Attribute, "hook site: admit is no plain method"),
-        (Strange, "hook site: needs 'pods', allowed are PODS, PVCS,"),
+        (Strange, "hook site: needs 'pods', use one of PODS, PVCS,"),
         (Failing, "hook site: cannot be built: RuntimeError: no licence"),
         (ImportError("no module named x"), "hook site: cannot be built: ImportError: no module named x"),
         (5, "hook site: cannot be built: TypeError"),

@@ -105,7 +105,7 @@ def test_a_level_tells_the_topology() -> None:
     assert read(job(member(0), required=RACK), usual="dc").required[0].constraint.topology == "dc"
     (problem,) = read(job(member(0), required=RACK, preferred="leaf")).problems
     assert problem == (
-        f'annotation {REQUIRED}="rack" of Job team/train: allowed are levels of one topology'
+        f'annotation {REQUIRED}="rack" of Job team/train: use levels of one topology'
         f" (zone, rack, spine, leaf, port), or also {TOPOLOGY}"
     )
 
@@ -115,7 +115,7 @@ def test_pods_of_a_part_agree() -> None:
     (problem,) = read(job(member(0, marks={REQUIRED: RACK}), member(1))).problems
     assert problem == (
         f'annotation {REQUIRED}: "rack" of Pod team/p0 and none of Pod team/p1 differ;'
-        " allowed is one value for all pods of a part"
+        " use one value for all pods of a part"
     )
 
 
@@ -124,8 +124,8 @@ def test_all_problems_are_told() -> None:
     pods = (*part("a", 0), *part("b", 1, marks={REQUIRED: "shelf"}))
     found = read(job(*pods, required="x", topology="dc"))
     assert found.problems == (
-        f'annotation {REQUIRED}="x" of Job team/train: allowed is a level of topology dc: zone, rack',
-        f'annotation {REQUIRED}="shelf" of Pod team/p1: allowed is a level of topology dc: zone, rack',
+        f'annotation {REQUIRED}="x" of Job team/train: use a level of topology dc: zone, rack',
+        f'annotation {REQUIRED}="shelf" of Pod team/p1: use a level of topology dc: zone, rack',
     )
 
 
@@ -189,7 +189,7 @@ class TestSegments:
     def test_a_misspelt_key_is_told(self) -> None:
         """As it is for levels."""
         (problem,) = read(job(member(0), **{"kai.scheduler/segment-sice": "2"})).problems
-        assert problem.startswith("annotation kai.scheduler/segment-sice of Job team/train is not known: allowed are")
+        assert problem.startswith("annotation kai.scheduler/segment-sice of Job team/train is not known: use one of")
 
     def test_more_segments_than_slurm_allows_components_are_refused(self) -> None:
         """Else each of them would be looked at."""
