@@ -142,8 +142,8 @@ def _hook(config: HookConfig, offered: Mapping[str, Any], around: ChainServices)
 
 def _unknown(name: str, known: list[str]) -> str:
     near = difflib.get_close_matches(name, known, n=1)
-    hint = f"did you mean {near[0]}?" if near else f"there are {', '.join(known)}"
-    return f"hook {name}: neither built in nor installed (entry point group {GROUP}); {hint}"
+    hint = f"did you mean {near[0]}?" if near else f"use one of {', '.join(known)}"
+    return f"hook {name}: neither built in nor installed; {hint}, or install a package with this entry point in {GROUP}"
 
 
 def _made(builder: Builder, options: Mapping[str, Any], *behind: HookServices) -> object:
