@@ -57,9 +57,12 @@ class LiveClient:
     def events(self) -> Iterator[Iterator[tuple[str, Mapping[str, Any]]]]:
         """The events of one stream, by name; they end with the connection."""
         path = _path(STREAM, self._query())
-        with pages.stream(
-            self.url, path, ca=self.ca, silence=_SILENCE, most_line=_MOST_LINE, headers=self._headers()
-        ) as (status, lines):
+        with (
+            pages.default_server(assumed=self.assumed),
+            pages.stream(
+                self.url, path, ca=self.ca, silence=_SILENCE, most_line=_MOST_LINE, headers=self._headers()
+            ) as (status, lines),
+        ):
             if status != http.HTTPStatus.OK:
                 self._refused(status, b"".join(lines))
             yield _events(lines)
@@ -68,15 +71,16 @@ class LiveClient:
         return {"namespace": self.namespace} if self.namespace else {}
 
     def _asked(self, page: str, query: Mapping[str, str], seconds: float = _SECONDS) -> Mapping[str, Any]:
-        status, body = pages.ask(
-            "GET",
-            self.url,
-            _path(page, query),
-            ca=self.ca,
-            seconds=seconds,
-            most_bytes=_MOST_BYTES,
-            headers=self._headers(),
-        )
+        with pages.default_server(assumed=self.assumed):
+            status, body = pages.ask(
+                "GET",
+                self.url,
+                _path(page, query),
+                ca=self.ca,
+                seconds=seconds,
+                most_bytes=_MOST_BYTES,
+                headers=self._headers(),
+            )
         if status != http.HTTPStatus.OK:
             self._refused(status, body)
         return _object(body)

@@ -9,10 +9,17 @@ import pathlib
 import ssl
 import urllib.parse
 from collections.abc import Iterator, Mapping
+from typing import Final
 
 import requests
 
 from slurm_bridge import errors
+
+#: How a user reaches the daemon, whose port is inside the cluster.
+_TUNNEL: Final = (
+    "open a tunnel (kubectl --namespace slurm-bridge-system port-forward deployment/slurm-bridge 8080), "
+    "or name the server with --url"
+)
 
 _PIECE = 1 << 16
 _HEADERS = {"accept-encoding": "identity", "user-agent": "slurm-bridge"}
@@ -95,6 +102,15 @@ def _answered(  # noqa: PLR0913 - likewise
             while cause.__cause__ or cause.__context__:
                 cause = cause.__cause__ or cause.__context__ or cause
             raise errors.Unavailable(f"{url}{path}: {type(cause).__name__}: {cause}") from error
+
+
+@contextlib.contextmanager
+def default_server(*, assumed: bool) -> Iterator[None]:
+    """Errors say how the daemon is reached, where the user has not named its URL."""
+    try:
+        yield
+    except errors.Unavailable as error:
+        raise (errors.Unavailable(f"{error}; {_TUNNEL}") if assumed else error) from error.__cause__
 
 
 def _address(url: str) -> str:

@@ -177,3 +177,15 @@ def test_the_command_knows_which_server_is_assumed(
     assert not responses.calls
     assert cli.main(["queues", "config", "--url", "http://127.0.0.1:8080"]) == 1
     assert "not an administrator" in capsys.readouterr().err
+
+
+@responses.activate
+@pytest.mark.parametrize("command", [["queues"], ["top", "--once"]])
+def test_a_default_server_that_is_not_there_names_the_tunnel(
+    command: list[str], capsys: pytest.CaptureFixture[str]
+) -> None:
+    """The daemon's port is inside the cluster; a URL that was given is the user's own matter."""
+    assert cli.main(command) == 1
+    assert "port-forward deployment/slurm-bridge 8080), or name the server with --url" in capsys.readouterr().err
+    assert cli.main([*command, "--url", "http://127.0.0.1:8080"]) == 1
+    assert "port-forward" not in capsys.readouterr().err
