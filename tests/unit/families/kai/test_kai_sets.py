@@ -136,7 +136,7 @@ WRONG = {
         {"required": RACK, "preferred": ZONE},
         f'{PREFERRED}="zone" of Job team/train: use the required',
     ),
-    "alone": ({"topology": "dc"}, f'{TOPOLOGY}="dc" of Job team/train: allowed together with'),
+    "alone": ({"topology": "dc"}, f'{TOPOLOGY}="dc" of Job team/train: use it together with'),
     "empty": ({"required": " "}, f'{REQUIRED}="" of Job team/train: use a value that is not empty'),
     "misspelt": ({"kai.scheduler/topology-require": RACK}, "of Job team/train is not known: use one of"),
 }

@@ -168,22 +168,22 @@ class TestSegments:
     @pytest.mark.parametrize(
         ("marks", "key", "words"),
         [
-            ({SIZE: "2"}, SIZE, f"together with {LEVEL} or {wishes.SEGMENT_PREFERRED}"),
-            ({LEVEL: RACK}, LEVEL, f"together with {SIZE}"),
-            ({LEVEL: RACK, SIZE: "1"}, SIZE, "is a whole number from 2 on"),
-            ({LEVEL: RACK, SIZE: "9" * 5000}, SIZE, "is a whole number from 2 on"),
+            ({SIZE: "2"}, SIZE, f"it together with {LEVEL} or {wishes.SEGMENT_PREFERRED}"),
+            ({LEVEL: RACK}, LEVEL, f"it together with {SIZE}"),
+            ({LEVEL: RACK, SIZE: "1"}, SIZE, "a whole number from 2 on"),
+            ({LEVEL: RACK, SIZE: "9" * 5000}, SIZE, "a whole number from 2 on"),
             (
                 {LEVEL: RACK, SIZE: "2", LABEL: "rank"},
                 LABEL,
-                "is a label with another whole number on each pod, unlike on Pod team/p0",
+                "a label with another whole number on each pod, unlike on Pod team/p0",
             ),
-            ({LEVEL: "shelf", SIZE: "2", TOPOLOGY: "dc"}, LEVEL, "is a level of topology dc: zone, rack"),
+            ({LEVEL: "shelf", SIZE: "2", TOPOLOGY: "dc"}, LEVEL, "a level of topology dc: zone, rack"),
         ],
     )
     def test_what_means_nothing_is_told(self, marks: dict[str, str], key: str, words: str) -> None:
         """With the object, the key, the value as far as it can be shown, and what is allowed."""
         (problem,) = read(job(*map(member, range(4)), **marks)).problems
-        assert problem == f'annotation {key}="{texts.shown(marks[key])}" of Job team/train: allowed {words}'
+        assert problem == f'annotation {key}="{texts.shown(marks[key])}" of Job team/train: use {words}'
         assert len(problem) < 300
 
     def test_a_misspelt_key_is_told(self) -> None:
@@ -203,7 +203,7 @@ class TestSegments:
         """A pod would be in two racks."""
         pods = (*part("a", 0, 1), *part("b", 2, 3, marks={REQUIRED: RACK}))
         (problem,) = read(job(*pods, **{self.SIZE: "2", self.LEVEL: RACK})).problems
-        assert problem.endswith(" of Job team/train: allowed where no part of the workload has a topology of its own")
+        assert problem.endswith(" of Job team/train: use it where no part of the workload has a topology of its own")
 
 
 class TestNamedParts:
@@ -242,7 +242,7 @@ class TestNamedParts:
         marks = {wishes.SEGMENT_SIZE: "2", wishes.SEGMENT_REQUIRED: RACK}
         found = self.nested(NamedPart(name="workers", annotations=marks), NamedPart(name="decode", parent="workers"))
         (problem,) = found.problems
-        assert problem.endswith(" of Job team/train, subgroup workers: allowed on a part that no other one is within")
+        assert problem.endswith(" of Job team/train, subgroup workers: use it on a part that no other one is within")
 
 
 def test_leader_and_workers_of_one_template_are_one_part() -> None:
