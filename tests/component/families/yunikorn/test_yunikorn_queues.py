@@ -148,7 +148,7 @@ def test_an_unknown_order_of_nodes_is_told_with_the_annotation_and_the_known_one
     assert reason == "QueueRejected"
     assert message == (
         "annotation slurmjob.slinky.slurm.net/node-sort-policy is 'smallest': use fair or binpacking, "
-        "or no such annotation"
+        "or leave the annotation out"
     )
 
 
