@@ -32,7 +32,7 @@ def annotations() -> str:
         note = f"{row.note} (policy)" if row.guarded else row.note
         cells = (f"`{row.key}`", row.form.words, becomes, f"`{row.example}`", note)
         rows.append("| " + " | ".join(map(_cell, cells)) + " |")
-    return "\n".join(["| key | allowed is | becomes | example | note |", "|---|---|---|---|---|", *rows]) + "\n"
+    return "\n".join(["| key | allowed values | becomes | example | note |", "|---|---|---|---|---|", *rows]) + "\n"
 
 
 def environment() -> str:

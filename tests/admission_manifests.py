@@ -17,7 +17,7 @@ _REQUIRED = "requiredDuringSchedulingIgnoredDuringExecution"
 
 #: What the webhook finds and policies do not, as an expression for its message, and why.
 LEFT_TO_THE_SCHEDULER = {
-    r"^Job .*-xxxxx: .*allowed is at least the memory": "the annotation is in the Job's template of a CronJob",
+    r"^Job .*-xxxxx: .*use at least the memory": "the annotation is in the Job's template of a CronJob",
     "one pod cannot span nodes": "of a template it depends on whether the pods are a gang",
     "every node takes at least one of": "it depends on the number of the pods of a gang",
     "podAntiAffinity": "of a template it depends on whether the pods are a gang, and mean each other",

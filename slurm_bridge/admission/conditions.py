@@ -68,19 +68,19 @@ def source(subject: str, metadata: str) -> str:
 
 def words() -> str:
     """What is allowed, by key."""
-    return literal({names.JOB_PREFIX + row.key: f"allowed is {row.form.words}" for row in annotations.ANNOTATIONS})
+    return literal({names.JOB_PREFIX + row.key: f"use {row.form.words}" for row in annotations.ANNOTATIONS})
 
 
 def wrong() -> str:
     """What is wrong with the annotations of source `s`, and was not there before, as one text."""
     keys = ", ".join(sorted(annotations.BY_KEY))
-    unknown = literal(f"unknown key, allowed are {keys}")
+    unknown = literal(f"unknown key, use one of {keys}")
     same = "variables.sourcesBefore.exists(o, k in o.texts && o.texts[k] == s.texts[k])"
     said = f"[s.texts[k]].map(t, {SHOWN})[0]"
     allowed = f"(k in variables.words ? variables.words[k] : {unknown})"
     message = f's.subject + ": annotation " + k + "=\\"" + {said} + "\\": " + {allowed}'
     ours = f"s.texts.filter(k, k.startsWith({literal(names.JOB_PREFIX)}))"
-    many = f's.subject + ": has " + string(size(ks)) + " annotations {names.JOB_PREFIX}…, allowed are {keys}"'
+    many = f's.subject + ": has " + string(size(ks)) + " annotations {names.JOB_PREFIX}…, use one of {keys}"'
     each = f'ks.filter(k, !{same} && !{_valid()}).map(k, {message}).join("; ")'
     return f"[{ours}].map(ks, size(ks) > {MOST_KEYS} ? {many} : {each})[0]"
 
@@ -104,7 +104,7 @@ def contradiction() -> str:
     more = f"int(s.texts[{least}].trim()) > int(s.texts[{most}].trim())"
     message = (
         f's.subject + ": annotation {names.JOB_PREFIX}min-nodes=\\"" + s.texts[{least}].trim() + '
-        f'"\\": allowed is at most max-nodes, which is " + s.texts[{most}].trim()'
+        f'"\\": use at most max-nodes, which is " + s.texts[{most}].trim()'
     )
     return f'{there} && {counts} && {more} && !{before} ? {message} : ""'
 
@@ -118,7 +118,7 @@ def span(subject: str, alone: str) -> str:
     more = f"[{given}[{key}].trim()].all(v, {_COUNT} && int(v) > 1)"
     message = (
         f'{subject} + ": annotation {names.JOB_PREFIX}min-nodes=\\"" + {given}[{key}].trim() + '
-        '"\\": one pod cannot span nodes: allowed is 1"'
+        '"\\": one pod cannot span nodes: use 1"'
     )
     return if_(f"{alone} && {key} in {given} && {more}", message)
 
@@ -134,7 +134,7 @@ def little_memory(subject: str, metadata: str, spec: str, over: str = "") -> str
     less = f"[quantity({text}).asApproximateFloat()].map(x, {mebibytes})[0] < {asked}"
     message = (
         f'{subject} + ": annotation {_MEMORY}=\\"" + {text} + '
-        f'"\\": allowed is at least the memory that the pod requests, " + string({asked}) + "Mi"'
+        f'"\\": use at least the memory that the pod requests, " + string({asked}) + "Mi"'
     )
     counts = f"{key} in {given}" + (f" && !({key} in {texts(over)})" if over else "")
     return if_(f"{counts} && {valid} && {less}", message)
@@ -156,7 +156,7 @@ def group(subject: str) -> str:
     message = (
         f'{subject} + " of Group " + request.namespace + "/" + [{name}].map(t, {SHOWN})[0] + '
         f'": {names.GROUP_SIZE}=\'" + [{size}].map(t, {SHOWN})[0] + '
-        '"\': allowed is the number of pods of the group, the same on each, as a label or an annotation"'
+        '"\': use the number of pods of the group, the same on each, as a label or an annotation"'
     )
     counted = f'{size}.matches("^[0-9]{{1,9}}$") && int({size}) > 0'
     owned = "has(object.metadata.ownerReferences) && size(object.metadata.ownerReferences) > 0"

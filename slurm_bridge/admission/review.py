@@ -118,7 +118,7 @@ def read(body: bytes) -> AdmissionRequest:
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
         raise NotAReview(f"the body is no {KIND}: {error}") from error
     if (found.api_version, found.kind) != (API_VERSION, KIND):
-        raise NotAReview(f"the body is {found.kind} of {found.api_version}, allowed is {KIND} of {API_VERSION}")
+        raise NotAReview(f"the body is {found.kind} of {found.api_version}, not {KIND} of {API_VERSION}")
     return found.request
 
 

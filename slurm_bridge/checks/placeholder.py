@@ -79,8 +79,8 @@ def plain_user(facts: CheckFacts, wanted: Expectations) -> Iterator[Remark]:
     elif view.user in ("root", "0"):
         yield failure("placeholders belong to root")
     elif view.user_id is not None and not forms.ordinary(view.user_id):
-        words = f"numbers from {forms.FIRST_USER} on except 65534; the daemon withdraws the job of every pod"
-        yield failure(f"placeholders belong to user {view.user} with the number {view.user_id}, allowed are {words}")
+        words = f"a number from {forms.FIRST_USER} on except 65534; the daemon withdraws the job of every pod"
+        yield failure(f"placeholders belong to user {view.user} with the number {view.user_id}: use one with {words}")
     elif wanted.user and not wanted.user.isdigit() and view.user != wanted.user:
         yield failure(f"placeholders belong to {view.user}, not to {wanted.user}")
     else:

@@ -19,6 +19,12 @@ from slurm_bridge.web import administration, callers
 #: The environment variable that may hold the token.
 VARIABLE: Final = "SLURM_BRIDGE_TOKEN"
 
+#: Why no token was sent, and what to do.
+WITHHELD: Final = (
+    "your token was not sent, because any program of this machine may listen at the default address: "
+    "name the server with --url, or the token with --token-file"
+)
+
 #: A reload answers after all objects that the hooks newly need have been listed.
 _SECONDS: Final = 60.0
 _MOST_BYTES: Final = 16 << 20
@@ -90,12 +96,16 @@ class TokenSource:
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
 class AdminClient:
-    """Asks the daemon at `url`. With `plain_http` the token may be sent without TLS."""
+    """Asks the daemon at `url`. With `plain_http` the token may be sent without TLS.
+
+    `assumed`: the user has not named the URL.
+    """
 
     url: str
     credentials: TokenSource
     ca: pathlib.Path | None = None
     plain_http: bool = False
+    assumed: bool = False
 
     def config(self) -> Mapping[str, Any]:
         """The configuration in force."""
@@ -134,6 +144,8 @@ class AdminClient:
     def _ask(self, method: str, path: str, body: bytes | None = None) -> tuple[int, Mapping[str, Any]]:
         """Status and answer. Errors contain the address and never the token."""
         private(self.url, plain_http=self.plain_http)
+        if withheld(self.url, self.credentials, assumed=self.assumed, plain_http=self.plain_http):
+            raise errors.BadConfiguration(f"{self.url}: {WITHHELD}")
         headers = {"Authorization": f"Bearer {self.credentials.token().words}"}
         status, text = pages.ask(
             method, self.url, path, ca=self.ca, seconds=_SECONDS, most_bytes=_MOST_BYTES, headers=headers, body=body
@@ -141,13 +153,22 @@ class AdminClient:
         return status, _document(status, text)
 
 
+def withheld(url: str, credentials: TokenSource, *, assumed: bool, plain_http: bool) -> bool:
+    """There is a token, and it is not sent to this server.
+
+    At an address that the user has not named, any program of the machine may listen while no daemon does. A token that
+    was not given for this command is not sent there without TLS.
+    """
+    chosen = not assumed or plain_http or credentials.token_file is not None
+    return credentials.given and not chosen and urllib.parse.urlsplit(url).scheme == "http"
+
+
 def private(url: str, *, plain_http: bool) -> None:
     """Refuse to send a token where others can read it. BadConfiguration says what is allowed."""
     parts = urllib.parse.urlsplit(url)
     if parts.scheme == "http" and not plain_http and not kinds.loopback(parts.hostname or ""):
         raise errors.BadConfiguration(
-            f"--url {url}: the token would be sent without TLS; allowed are https://, a loopback address, "
-            f"or --plain-http"
+            f"--url {url}: the token would be sent without TLS; use https://, a loopback address, or --plain-http"
         )
 
 

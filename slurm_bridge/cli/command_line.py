@@ -1,6 +1,7 @@
 """The entry points: each parses the arguments and calls the function of the command, which returns the exit status."""
 
 import argparse
+import os
 import sys
 from collections.abc import Sequence
 from types import ModuleType
@@ -84,11 +85,16 @@ def _run(made: argparse.ArgumentParser, arguments: Sequence[str] | None) -> int:
     logs.configure(verbosity=options.verbosity, as_json=options.log_json)
     try:
         status: int = options.run(options)
+        sys.stdout.flush()
     except errors.BridgeError as error:
         print(f"{made.prog}: {error}", file=sys.stderr)
         return 1
     except KeyboardInterrupt:
         return 130
+    except BrokenPipeError:
+        # The reader has enough, as behind `| head`. Python writes what is left once more at its end.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return 141
     return status
 
 

@@ -61,7 +61,7 @@ def find(cluster: ports.Cluster, place: str | None, overrides: Sequence[str] = (
 
 def assumed(why: str, overrides: Sequence[str] = ()) -> FoundConfiguration:
     """The defaults, and the reason why they are assumed."""
-    note = f"{why}: assumed are the defaults, without the policy, hooks and default values of your site"
+    note = f"{why}: the defaults are assumed, without the policy, hooks and default values of your site"
     return FoundConfiguration(settings=loader.load(_ASSUMED, {}, overrides), notes=(note,))
 
 

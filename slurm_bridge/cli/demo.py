@@ -4,10 +4,13 @@ import argparse
 import functools
 import sys
 import threading
+from collections.abc import Mapping
+from typing import Any
 
 from slurm_bridge.cli.configured import Commands
 from slurm_bridge.demo import lines, screen, show, troubles
-from slurm_bridge.runtime import threads
+from slurm_bridge.model import texts
+from slurm_bridge.runtime import safe_yaml, threads
 from slurm_bridge.telemetry import logs
 
 
@@ -38,6 +41,15 @@ def add(commands: "Commands[argparse.ArgumentParser]") -> None:
         help="inject a fault; repeatable; `help` lists the faults",
     )
     parser.add_argument(
+        "--hook",
+        action="append",
+        default=[],
+        type=_hook,
+        metavar="HOOK",
+        dest="hooks",
+        help="a hook at the end of the chain: its name, or '{name: …, options: {…}}'; repeatable",
+    )
+    parser.add_argument(
         "--once",
         action="store_true",
         help="end when all pods have ended, with status 0 if all completed; the default without a terminal",
@@ -54,6 +66,18 @@ def _at_least(least: int, text: str) -> int:
     return number
 
 
+def _hook(text: str) -> Mapping[str, Any]:
+    """An entry of the key `hooks`, as the configuration has it."""
+    try:
+        found = safe_yaml.load(text)
+    except safe_yaml.NotYaml as error:
+        raise argparse.ArgumentTypeError(f"{texts.shown(text)!r} is not YAML: {error}") from error
+    entry = {"name": found} if isinstance(found, str) else found
+    if not isinstance(entry, dict) or not isinstance(entry.get("name"), str):
+        raise argparse.ArgumentTypeError(f"{texts.shown(text)!r}: use a name, or a mapping with the key name")
+    return entry
+
+
 def _demo(options: argparse.Namespace) -> int:
     if "help" in options.faults:
         print(troubles.listed())
@@ -62,7 +86,11 @@ def _demo(options: argparse.Namespace) -> int:
         troubles.trouble(name)
     watched = sys.stdout.isatty()
     wanted = show.DemoOptions(
-        pods=options.pods, nodes=options.nodes, faults=tuple(options.faults), once=options.once or not watched
+        pods=options.pods,
+        nodes=options.nodes,
+        faults=tuple(options.faults),
+        hooks=tuple(options.hooks),
+        once=options.once or not watched,
     )
     stop = threading.Event()
     threads.install_signals(stop)

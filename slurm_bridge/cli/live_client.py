@@ -27,8 +27,7 @@ _MOST_LINE: Final = 16 << 20
 class LiveClient:
     """Asks the daemon at `url`. Without any source of a token none is sent: on loopback none is needed.
 
-    `assumed`: the user has not named the URL. Any program may listen there, so that a token that was not given for this
-    command is not sent to it without TLS.
+    `assumed`: the user has not named the URL.
     """
 
     url: str
@@ -58,9 +57,12 @@ class LiveClient:
     def events(self) -> Iterator[Iterator[tuple[str, Mapping[str, Any]]]]:
         """The events of one stream, by name; they end with the connection."""
         path = _path(STREAM, self._query())
-        with pages.stream(
-            self.url, path, ca=self.ca, silence=_SILENCE, most_line=_MOST_LINE, headers=self._headers()
-        ) as (status, lines):
+        with (
+            pages.default_server(assumed=self.assumed),
+            pages.stream(
+                self.url, path, ca=self.ca, silence=_SILENCE, most_line=_MOST_LINE, headers=self._headers()
+            ) as (status, lines),
+        ):
             if status != http.HTTPStatus.OK:
                 self._refused(status, b"".join(lines))
             yield _events(lines)
@@ -69,15 +71,16 @@ class LiveClient:
         return {"namespace": self.namespace} if self.namespace else {}
 
     def _asked(self, page: str, query: Mapping[str, str], seconds: float = _SECONDS) -> Mapping[str, Any]:
-        status, body = pages.ask(
-            "GET",
-            self.url,
-            _path(page, query),
-            ca=self.ca,
-            seconds=seconds,
-            most_bytes=_MOST_BYTES,
-            headers=self._headers(),
-        )
+        with pages.default_server(assumed=self.assumed):
+            status, body = pages.ask(
+                "GET",
+                self.url,
+                _path(page, query),
+                ca=self.ca,
+                seconds=seconds,
+                most_bytes=_MOST_BYTES,
+                headers=self._headers(),
+            )
         if status != http.HTTPStatus.OK:
             self._refused(status, body)
         return _object(body)
@@ -90,14 +93,13 @@ class LiveClient:
         if status == http.HTTPStatus.NOT_FOUND and b"nothing here" in body:
             words = f"{self.url}: the daemon has no live view: web.live_view.enabled is false"
         if status == http.HTTPStatus.UNAUTHORIZED and self._withheld:
-            words += "; your token was not sent: name the server with --url, or the token with --token-file"
+            words += f"; {admin_client.WITHHELD}"
         raise admin_client.ERRORS.get(status, errors.BadAnswer)(words)
 
     @property
     def _withheld(self) -> bool:
         """There is a token that is not sent."""
-        chosen = not self.assumed or self.plain_http or self.credentials.token_file is not None
-        return self.credentials.given and not chosen and urllib.parse.urlsplit(self.url).scheme == "http"
+        return admin_client.withheld(self.url, self.credentials, assumed=self.assumed, plain_http=self.plain_http)
 
     def _headers(self) -> Mapping[str, str]:
         if not self.credentials.given or self._withheld:

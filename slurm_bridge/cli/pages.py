@@ -9,10 +9,17 @@ import pathlib
 import ssl
 import urllib.parse
 from collections.abc import Iterator, Mapping
+from typing import Final
 
 import requests
 
 from slurm_bridge import errors
+
+#: How a user reaches the daemon, whose port is inside the cluster.
+_TUNNEL: Final = (
+    "open a tunnel (kubectl --namespace slurm-bridge-system port-forward deployment/slurm-bridge 8080), "
+    "or name the server with --url"
+)
 
 _PIECE = 1 << 16
 _HEADERS = {"accept-encoding": "identity", "user-agent": "slurm-bridge"}
@@ -97,11 +104,20 @@ def _answered(  # noqa: PLR0913 - likewise
             raise errors.Unavailable(f"{url}{path}: {type(cause).__name__}: {cause}") from error
 
 
+@contextlib.contextmanager
+def default_server(*, assumed: bool) -> Iterator[None]:
+    """Errors say how the daemon is reached, where the user has not named its URL."""
+    try:
+        yield
+    except errors.Unavailable as error:
+        raise (errors.Unavailable(f"{error}; {_TUNNEL}") if assumed else error) from error.__cause__
+
+
 def _address(url: str) -> str:
     """Scheme, host and port; a path or a password in the address is not sent."""
     parts = urllib.parse.urlsplit(url)
     if parts.scheme not in ("http", "https") or not parts.hostname:
-        raise errors.BadConfiguration(f"--url {url!r}: allowed is http:// or https:// and a host")
+        raise errors.BadConfiguration(f"--url {url!r}: use http:// or https:// and a host")
     try:
         port = "" if parts.port is None else f":{parts.port}"
     except ValueError as error:

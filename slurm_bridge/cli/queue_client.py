@@ -11,6 +11,7 @@ from slurm_bridge.cli import pages
 from slurm_bridge.daemon import queue_view
 from slurm_bridge.families.yunikorn import files, node_sorts
 from slurm_bridge.families.yunikorn.queues.config import parser, validation
+from slurm_bridge.model import texts
 from slurm_bridge.web.administration import CheckedConfiguration
 
 URL = "http://127.0.0.1:8080"
@@ -23,6 +24,8 @@ def ask(url: str, ca: pathlib.Path | None = None) -> Mapping[str, Any]:
     status, body = pages.ask("GET", url, queue_view.PATH, ca=ca, seconds=_SECONDS, most_bytes=_MOST_BYTES)
     if status == http.HTTPStatus.NOT_FOUND:
         raise errors.NotFound(f"{url}{queue_view.PATH}: {body.decode(errors='replace').strip()}")
+    if status == http.HTTPStatus.SERVICE_UNAVAILABLE:
+        raise errors.Unavailable(f"{url}{queue_view.PATH}: {texts.bounded(body.decode(errors='replace').strip())}")
     try:
         found = json.loads(body) if status == http.HTTPStatus.OK else None
     except ValueError as error:

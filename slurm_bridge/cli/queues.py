@@ -6,7 +6,7 @@ import os
 import pathlib
 import threading
 
-from slurm_bridge.cli import admin_client, queue_client
+from slurm_bridge.cli import admin_client, pages, queue_client
 from slurm_bridge.cli.configured import Commands
 from slurm_bridge.families.yunikorn import text
 
@@ -50,7 +50,8 @@ def _server_options(parser: argparse.ArgumentParser, default: str | None) -> Non
 def _show(options: argparse.Namespace) -> int:
     never = threading.Event()
     while True:
-        found = queue_client.ask(options.url or queue_client.URL, options.ca)
+        with pages.default_server(assumed=not options.url):
+            found = queue_client.ask(options.url or queue_client.URL, options.ca)
         print(json.dumps(found, indent=2) if options.json else "\n".join(text.lines(found)), flush=True)
         if options.watch is None:
             return 0
@@ -63,7 +64,9 @@ def _client(options: argparse.Namespace) -> admin_client.AdminClient:
         token_file=options.token_file, kubeconfig=options.kubeconfig, environ=os.environ
     )
     url = options.url or queue_client.URL
-    return admin_client.AdminClient(url=url, credentials=credentials, ca=options.ca, plain_http=options.plain_http)
+    return admin_client.AdminClient(
+        url=url, credentials=credentials, ca=options.ca, plain_http=options.plain_http, assumed=not options.url
+    )
 
 
 def _validate(options: argparse.Namespace) -> int:

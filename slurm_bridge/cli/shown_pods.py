@@ -14,7 +14,7 @@ from slurm_bridge.model import hostlist, kinds, names, texts
 from slurm_bridge.model.meta import Condition
 from slurm_bridge.model.pod import Pod
 from slurm_bridge.status import conditions
-from slurm_bridge.view import next_steps
+from slurm_bridge.view import makers, next_steps
 
 #: The bridge's words about a placeholder: its id, and Slurm's reason where it has one.
 _JOB: Final = re.compile(r"Slurm job (\d{1,10}) is \w+(?: \((\w{1,64})[:)])?")
@@ -69,7 +69,7 @@ def _waiting(pod: Pod, said: Condition) -> ShownPod:
     found = _JOB.search(message) if reason == "SlurmJobPending" else None
     job, of_slurm = (int(found[1]), found[2] or "") if found else (0, "")
     state = "QUEUED" if job else "PARKED" if reason == "Parked" else "WAITING"
-    step = next_steps.step(of_slurm or reason, job)
+    step = next_steps.step(of_slurm or reason, job, makers.kind_of(pod))
     shown = ShownPod(pod=pod, state=state, job=job, reason=of_slurm or reason, message=message, next=step)
     if state != "PARKED":
         return shown

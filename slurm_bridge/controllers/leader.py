@@ -82,6 +82,11 @@ class Election:
         """The holder of the lease when it was last read, empty when there was none."""
         return (self._seen.spec.holder_identity or "") if self._seen is not None else ""
 
+    @property
+    def host(self) -> str:
+        """The host, in a cluster the pod, of another replica that holds the lease; empty when none is known."""
+        return self.holder.rsplit("-", 2)[0] if self.holder != self._terms.identity else ""
+
     def step(self) -> None:
         """Renews the lease or takes a free one, and logs a change of the lead."""
         with self._lock:

@@ -24,14 +24,17 @@ _BURST: Final = 10.0
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
 class AdminInputs:
-    """What the daemon provides. `chain` returns None unless this replica leads; `reload` None without a file."""
+    """What the daemon provides. `chain` returns None unless this replica leads, and `away` why not.
+
+    `reload` returns None without a file.
+    """
 
     callers: ports.Callers | None
     clock: ports.Clock
     metrics: Metrics
     chain: Callable[[], Chain | None]
     reload: Callable[[], reload.Reload | None]
-    closing: Callable[[], bool]
+    away: Callable[[], str]
 
 
 def routes(settings: Settings, inputs: AdminInputs) -> Routes:
@@ -43,7 +46,7 @@ def routes(settings: Settings, inputs: AdminInputs) -> Routes:
         raise errors.BadConfiguration("web.administration: the API server cannot be reached on behalf of callers")
     desk = administration.AdminBackend(
         callers=MeteredCallers(inputs.callers, inputs.clock, inputs.metrics.request_to_kubernetes),
-        leads=lambda: _leads(inputs),
+        leads=inputs.away,
         queues=lambda: _queues(inputs),
         refusal=lambda: again.refusal if (again := inputs.reload()) else None,
         reload=lambda: _reloaded(inputs),
@@ -108,12 +111,6 @@ def _desks(chain: Chain) -> Iterator[admin.QueueAdmin | PartitionsAdmin]:
     for hook in chain.hooks:
         if isinstance(hook.hook, Yunikorn | YunikornPartitions):
             yield hook.hook.desk
-
-
-def _leads(inputs: AdminInputs) -> str:
-    if inputs.closing():
-        return "this replica is stopping"
-    return "" if inputs.chain() is not None else "this replica is not the leader"
 
 
 def _queues(inputs: AdminInputs) -> administration.Queues | None:

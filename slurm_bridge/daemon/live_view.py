@@ -25,7 +25,10 @@ _MINUTE: Final = 60.0
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
 class ViewInputs:
-    """What the daemon provides. `chain` returns None unless this replica leads; `explain` is None without a file."""
+    """What the daemon provides. `chain` returns None unless this replica leads, and `away` why not.
+
+    `explain` is None without a file.
+    """
 
     callers: ports.Callers | None
     clock: ports.Clock
@@ -33,6 +36,7 @@ class ViewInputs:
     core: Callable[[], Core]
     chain: Callable[[], Chain | None]
     explain: Explain | None
+    away: Callable[[], str]
     closing: Callable[[], bool]
 
 
@@ -66,7 +70,7 @@ def routes(settings: Settings, inputs: ViewInputs) -> Routes:
             "window": settings.scheduling.unstarted_window,
             "explains": inputs.explain is not None,
         },
-        leads=lambda: _leads(inputs),
+        leads=inputs.away,
         closing=inputs.closing,
         busy=admin_api.RequestPace(given.requests_per_second, inputs.clock),
         slow=admin_api.RequestPace(given.explanations_per_minute / _MINUTE, inputs.clock),
@@ -77,12 +81,6 @@ def routes(settings: Settings, inputs: ViewInputs) -> Routes:
         limits=StreamLimits(seconds=given.stream_seconds, most_bytes=given.stream_mebibytes << 20),
     )
     return LivePages(backend).routes()
-
-
-def _leads(inputs: ViewInputs) -> str:
-    if inputs.closing():
-        return "this replica is stopping"
-    return "" if inputs.chain() is not None else "this replica is not the leader"
 
 
 class _Pictures:

@@ -47,6 +47,7 @@ from slurm_bridge.hooks.chain import Chain
 from slurm_bridge.hooks.needs import Need, View
 from slurm_bridge.informers.source import PodSource
 from slurm_bridge.mirror.served import ALL_NAMESPACES, ServedNamespaces
+from slurm_bridge.model import texts
 from slurm_bridge.model.devices import ResourceSlice
 from slurm_bridge.model.meta import Object
 from slurm_bridge.model.node import Node
@@ -322,7 +323,7 @@ class Daemon:
             metrics=self.metrics,
             chain=self._chain,
             reload=lambda: self._reloader,
-            closing=self.supervisor.stop.is_set,
+            away=self._away,
         )
         view = live_view.ViewInputs(
             callers=extras.callers,
@@ -331,12 +332,13 @@ class Daemon:
             core=lambda: self.core,
             chain=self._chain,
             explain=extras.explain,
+            away=self._away,
             closing=self.supervisor.stop.is_set,
         )
         return {
             **probes.routes(self.health, self.metrics, refresh),
             **submission_api.routes(self.settings, self._pods),
-            **queue_view.routes(self._chain),
+            **queue_view.routes(self._chain, self._away),
             **admin_api.routes(self.settings, inputs),
             **live_view.routes(self.settings, view),
             **({} if self._reviewer is None else self._reviewer.routes()),
@@ -344,6 +346,16 @@ class Daemon:
 
     def _chain(self) -> Chain | None:
         return self.core.context.config.chain if self._loops.acting else None
+
+    def _away(self) -> str:
+        """Why this replica has no answer about the scheduler, and which one has; empty while it leads."""
+        if self.supervisor.stop.is_set():
+            return "this replica is stopping"
+        if self._chain() is not None:
+            return ""
+        leader = self.election.host if self.election is not None else ""
+        other = f": ask {texts.shown(leader)}" if leader else ""
+        return f"this replica is not the leader{other}"
 
     def _supervise(self) -> None:
         self._loops.when_synced(lambda: self._feeds.synced and not self._labels.problem())

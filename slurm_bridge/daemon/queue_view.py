@@ -12,12 +12,14 @@ from slurm_bridge.web.routes import Request, Routes
 PATH = "/queues"
 
 
-def routes(chain: Callable[[], Chain | None]) -> Routes:
-    """The route of the page. It answers 404 while this replica does not lead, because there is no chain."""
+def routes(chain: Callable[[], Chain | None], away: Callable[[], str]) -> Routes:
+    """The route of the page. It answers 503, and says why, while this replica does not lead."""
 
     def show(_: Request) -> Reply:
         at_work = chain()
-        found = pictured(at_work) if at_work is not None else None
+        if at_work is None:
+            return Reply.text(f"{away()}\n", http.HTTPStatus.SERVICE_UNAVAILABLE)
+        found = pictured(at_work)
         if found is None:
             return Reply.text("there are no queues: this process runs no hook with queues\n", http.HTTPStatus.NOT_FOUND)
         return Reply.json(found)

@@ -5,7 +5,7 @@ from collections.abc import Callable
 from slurm_bridge.demo import scene
 from slurm_bridge.demo.scene import Frame, PodStage
 
-#: Seconds between two lines about calls.
+#: Seconds between two lines about calls, and what pods wait for.
 _CALLS = 2.0
 
 
@@ -33,3 +33,7 @@ class LineDisplay:
                 f"{frame.seconds:6.2f} s  calls per second: {calls.kube_rate:.1f} to Kubernetes, "
                 f"{calls.slurm_rate:.1f} to Slurm"
             )
+            for why, pods in scene.obstacles(frame):
+                self._write(
+                    f"{frame.seconds:6.2f} s  {pods} {'pods are' if pods > 1 else 'pod is'} not submitted: {why}"
+                )

@@ -8,9 +8,11 @@ from slurm_bridge.demo.pocket import PocketWorld
 from slurm_bridge.demo.scene import Calls, Frame, JobSeen, PodSeen, PodStage
 from slurm_bridge.demo.work import NAMESPACE, Work
 from slurm_bridge.model import kinds, marks, names
+from slurm_bridge.model.meta import Manifest
 from slurm_bridge.sim.kube import resources
 from slurm_bridge.sim.kube.followers import Tail
 from slurm_bridge.sim.slurm import state
+from slurm_bridge.status import conditions
 
 #: Rates are averages over this many seconds.
 _WINDOW = 2.0
@@ -79,6 +81,7 @@ class PocketObserver:
     def _pods(self) -> Iterator[PodSeen]:
         stored = self._world.kube.store.all(resources.PODS, NAMESPACE)
         for pod in sorted(stored, key=lambda one: (one.uid not in self._rows, one.name)):
+            manifest = pod.manifest()
             yield PodSeen(
                 uid=pod.uid,
                 namespace=pod.namespace,
@@ -86,7 +89,8 @@ class PocketObserver:
                 phase=pod.fields["status.phase"],
                 node=pod.fields["spec.nodeName"],
                 job_id=int(label) if (label := pod.labels.get(names.LABEL_JOB_ID, "")).isdecimal() else 0,
-                owners=ownership.candidates(pod.manifest()),
+                owners=ownership.candidates(manifest),
+                why=_obstacle(manifest),
             )
 
     def _jobs(self) -> Iterator[JobSeen]:
@@ -125,6 +129,14 @@ class PocketObserver:
         return Calls(
             kube=kube, slurm=slurm, kube_rate=(kube - kube_then) / passed, slurm_rate=(slurm - slurm_then) / passed
         )
+
+
+def _obstacle(manifest: Manifest) -> str:
+    """Reason and message of the condition that says why the pod has no node."""
+    for one in manifest.get("status", {}).get("conditions") or ():
+        if one["type"] == conditions.SCHEDULED and one["status"] == "False":
+            return f"{one.get('reason', '')}: {one.get('message', '')}"
+    return ""
 
 
 def _held(parts: Iterable[state.SlurmJob]) -> collections.Counter[str]:

@@ -42,7 +42,8 @@ OVER = frozenset({PodStage.DONE, PodStage.FAILED, PodStage.GONE})
 class PodSeen:
     """A pod as Kubernetes shows it.
 
-    `owners` may own the placeholder of this pod; `job_id` is the job it was bound by, 0 before.
+    `owners` may own the placeholder of this pod; `job_id` is the job it was bound by, 0 before. `why` is what its
+    condition says while it waits.
     """
 
     uid: str
@@ -52,6 +53,7 @@ class PodSeen:
     node: str = ""
     job_id: int = 0
     owners: tuple[str, ...] = ()
+    why: str = ""
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
@@ -169,9 +171,14 @@ def _row(pod: PodSeen, jobs: Mapping[str, JobSeen], before: PodRow | None, now: 
         job_id=job_id,
         members=before.members if before and before.job_id == job_id else 1,
         node=node,
-        why=job.why if job and reached is PodStage.QUEUED else "",
+        why=job.why if job and reached is PodStage.QUEUED else pod.why if reached is PodStage.PENDING else "",
         since=before.since if before and before.stage is reached else now,
     )
+
+
+def obstacles(frame: Frame) -> Sequence[tuple[str, int]]:
+    """What pods that are not submitted wait for, and how many do; the reason of most pods first."""
+    return collections.Counter(row.why for row in frame.rows if row.stage is PodStage.PENDING and row.why).most_common()
 
 
 def bars(nodes: Mapping[str, int], jobs: Iterable[JobSeen]) -> tuple[Bar, ...]:

@@ -118,7 +118,9 @@ def _pods(frame: Frame, room: int) -> rich.table.Table:
         if row.stage in scene.WAY:
             reached = scene.WAY.index(row.stage) + 1
             way = "●" * reached + "○" * (len(scene.WAY) - reached) + f" {way}"
-        table.add_row(row.name, job, row.node or row.why, rich.text.Text(way, style=_COLOURS[row.stage]))
+        table.add_row(
+            row.name, job, rich.text.Text(row.node or row.why), rich.text.Text(way, style=_COLOURS[row.stage])
+        )
     return table
 
 

@@ -13,8 +13,8 @@ import contextlib
 import dataclasses
 import json
 import threading
-from collections.abc import Iterable, Iterator, Sequence
-from typing import Protocol
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import Any, Protocol
 
 from slurm_bridge import app
 from slurm_bridge.daemon.process import Daemon
@@ -39,12 +39,16 @@ _SWEEP = 5
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
 class DemoOptions:
-    """The options of the command. `once`: end when all work has ended, or after `deadline` seconds."""
+    """The options of the command. `once`: end when all work has ended, or after `deadline` seconds.
+
+    `hooks` are further entries of the key `hooks`; one with a name that is in the chain replaces that one.
+    """
 
     pods: int = 40
     nodes: int = 6
     cpus: int = 8
     faults: tuple[str, ...] = ()
+    hooks: tuple[Mapping[str, Any], ...] = ()
     once: bool = False
     deadline: float = 120.0
 
@@ -110,7 +114,7 @@ def play(options: DemoOptions, audience: Display, stop: threading.Event) -> Summ
         wanted = work.create(world.cluster, programme.manifests)
         schedule = troubles.Schedule(world, options.faults)
         observer = PocketObserver(world)
-        with _running(world, programme.examples) as engine:
+        with _running(world, (*work.hooks(programme.examples), *options.hooks)) as engine:
             audience.begin(_introduction(world, programme, options, engine.address))
             stage = _Show(world=world, wanted=wanted, schedule=schedule, observer=observer, engine=engine)
             last = _watch(stage, options, audience, stop)
@@ -152,14 +156,14 @@ class _DaemonThread:
 
 
 @contextlib.contextmanager
-def _running(world: pocket.PocketWorld, examples: Iterable[str]) -> Iterator[_DaemonThread]:
-    """The daemon of `slurm-bridge run`, with the shipped configuration adapted to this world."""
+def _running(world: pocket.PocketWorld, more: Iterable[Mapping[str, Any]]) -> Iterator[_DaemonThread]:
+    """The daemon of `slurm-bridge run`, with the shipped configuration adapted to this world, and with more hooks."""
     path = world.folder / "config.yaml"
     path.write_text(work.configuration(), encoding="utf-8")
     overrides = (*world.overrides, f"mirror.sweep_seconds={_SWEEP}", "web.live_view.enabled=true")
     shipped = loader.load(path, {}, overrides).hooks
-    hooks = [*(hook.model_dump(mode="json") for hook in shipped), *work.hooks(examples)]
-    overrides = (*overrides, f"hooks={json.dumps(hooks)}")
+    hooks = {hook["name"]: hook for hook in (*(one.model_dump(mode="json") for one in shipped), *more)}
+    overrides = (*overrides, f"hooks={json.dumps(list(hooks.values()))}")
     with app.daemon(app.Configuration(path=path, environ={}, overrides=overrides)) as daemon:
         engine = _DaemonThread(daemon)
         try:
@@ -236,6 +240,8 @@ def _introduction(world: pocket.PocketWorld, programme: work.Programme, options:
     ]
     lines += [f"example {name} is left out: {why}" for name, why in programme.left_out.items()]
     lines += [f"fault {name}: {troubles.TROUBLES[name].words}" for name in options.faults]
+    if options.hooks:
+        lines.append(f"hooks beside the demo's: {', '.join(str(hook['name']) for hook in options.hooks)}")
     if not options.once:
         lines.append(f"use it with: kubectl --kubeconfig {world.kubeconfig} get pods --all-namespaces --watch")
     return "\n".join(lines)

@@ -75,7 +75,7 @@ def _form(form: ValueForm) -> pydantic.AfterValidator:
         try:
             return str(form.parse(value))
         except ValueError:
-            raise ValueError(f"{texts.shown(value)!r} is refused: allowed is {form.words}") from None
+            raise ValueError(f"{texts.shown(value)!r} is refused: use {form.words}") from None
 
     return pydantic.AfterValidator(check)
 

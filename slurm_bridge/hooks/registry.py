@@ -7,7 +7,9 @@ import dataclasses
 import difflib
 import enum
 import inspect
+import pathlib
 import pkgutil
+import traceback
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any, TypeVar
 
@@ -123,7 +125,8 @@ def _hook(config: HookConfig, offered: Mapping[str, Any], around: ChainServices)
         wrong = "\n".join(f"hook {config.name}: {place}: {message}" for place, message in places)
         raise Unusable(wrong) from error
     except Exception as error:  # foreign code: whatever its import or constructor raises makes only it unusable
-        raise Unusable(f"hook {config.name}: cannot be built: {type(error).__name__}: {error}") from error
+        cause = f"{type(error).__name__}: {error}{_line(error)}"
+        raise Unusable(f"hook {config.name}: cannot be built: {cause}") from error
     _check(config.name, hook)
     foreign = foreign or bool(getattr(hook, "foreign", False))
     for problem in lifecycle.problems(hook, foreign=foreign):
@@ -140,10 +143,16 @@ def _hook(config: HookConfig, offered: Mapping[str, Any], around: ChainServices)
     )
 
 
+def _line(error: Exception) -> str:
+    """Where foreign code raised it: the words of some errors are a key alone."""
+    last = traceback.extract_tb(error.__traceback__)[-1:]
+    return "".join(f" (line {one.lineno} of {pathlib.PurePath(one.filename).name})" for one in last)
+
+
 def _unknown(name: str, known: list[str]) -> str:
     near = difflib.get_close_matches(name, known, n=1)
-    hint = f"did you mean {near[0]}?" if near else f"there are {', '.join(known)}"
-    return f"hook {name}: neither built in nor installed (entry point group {GROUP}); {hint}"
+    hint = f"did you mean {near[0]}?" if near else f"use one of {', '.join(known)}"
+    return f"hook {name}: not built in, and no installed package has this entry point in {GROUP}; {hint}"
 
 
 def _made(builder: Builder, options: Mapping[str, Any], *behind: HookServices) -> object:
@@ -174,7 +183,7 @@ def _declared(name: str, hook: object, attribute: str, of: type[Word]) -> frozen
     if strange:
         allowed = ", ".join(one.name for one in of)
         where = f"{of.__module__.removeprefix('slurm_bridge.')}.{of.__name__}"
-        raise Unusable(f"hook {name}: {attribute} {', '.join(sorted(strange))}, allowed are {allowed} of {where}")
+        raise Unusable(f"hook {name}: {attribute} {', '.join(sorted(strange))}, use one of {allowed} of {where}")
     return said
 
 

@@ -254,7 +254,7 @@ def read(subject: str, annotations: Mapping[str, str]) -> tuple[tuple[ParsedAnno
         try:
             said.append(ParsedAnnotation(row=row, subject=subject, text=value, value=row.form.parse(value)))
         except ValueError:
-            problems.append(_problem(subject, key, text, f"allowed is {row.form.words}"))
+            problems.append(_problem(subject, key, text, f"use {row.form.words}"))
     return tuple(said), tuple(problems)
 
 
@@ -262,7 +262,7 @@ def contradictions(said: Mapping[str, ParsedAnnotation]) -> Iterable[str]:
     """Annotations that are valid one by one and contradict each other."""
     least, most = said.get("min-nodes"), said.get("max-nodes")
     if least and most and _number(least) > _number(most):
-        yield least.problem(f"allowed is at most max-nodes, which is {most.value} ({most})")
+        yield least.problem(f"use at most max-nodes, which is {most.value} ({most})")
 
 
 def together(problems: Iterable[str]) -> str:
@@ -282,4 +282,4 @@ def _problem(subject: str, key: str, text: str, words: str) -> str:
 
 def _hint(key: str) -> str:
     near = difflib.get_close_matches(key.lower(), BY_KEY, n=1)
-    return f"did you mean {near[0]}?" if near else f"allowed are {', '.join(sorted(BY_KEY))}"
+    return f"did you mean {near[0]}?" if near else f"use one of {', '.join(sorted(BY_KEY))}"

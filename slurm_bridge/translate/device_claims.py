@@ -406,7 +406,7 @@ def _beyond(one: ExactRequest, row: DeviceRow) -> Iterator[str]:
     if one.allocation_mode == ALL_DEVICES and row.partitions:
         yield "is for all devices, and these are parts that overlap; write ExactCount and count"
     if one.allocation_mode == EXACT_COUNT and not 1 <= one.count <= gres.MOST_COUNT:
-        yield f"has count {texts.shown(str(one.count))}, allowed are 1 to {gres.MOST_COUNT}"
+        yield f"has count {texts.shown(str(one.count))}, use 1 to {gres.MOST_COUNT}"
     if one.tolerations:
         yield "has tolerations: devices with taints are given to no pod; leave them out"
     if row.capacity:

@@ -55,7 +55,7 @@ ENVIRONMENTS = ("true", "false", "torch")
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class ValueForm:
-    """What is allowed, in words that follow "allowed is", and the parser."""
+    """What is allowed, in words that follow "use", and the parser."""
 
     words: str
     parse: Callable[[str], object]

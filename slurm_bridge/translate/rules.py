@@ -52,7 +52,7 @@ class Rules:
                 form.parse("" if value is None else str(value))
             except ValueError:
                 if value is not None:
-                    problems.append(f"default {field} {value!r}: allowed is {form.words}")
+                    problems.append(f"default {field} {value!r}: use {form.words}")
         for resource, name in self.gres_names.items():
             try:
                 gres.parse_kind(name)

@@ -230,9 +230,9 @@ def _too_many_nodes(workload: Workload, said: Mapping[str, ParsedAnnotation]) ->
     if one is None or not isinstance(one.value, int):
         return
     if gang is None and one.value != 1:
-        yield one.problem("one pod cannot span nodes: allowed is 1")
+        yield one.problem("one pod cannot span nodes: use 1")
     elif gang is not None and one.value > (most := max(gang.complete_at, len(workload.pods))):
-        yield one.problem(f"every node takes at least one of the {most} pods: allowed is at most {most}")
+        yield one.problem(f"every node takes at least one of the {most} pods: use at most {most}")
 
 
 def _too_little(said: Mapping[str, ParsedAnnotation], groups: Sequence[EqualPods]) -> Iterator[str]:
@@ -242,10 +242,10 @@ def _too_little(said: Mapping[str, ParsedAnnotation], groups: Sequence[EqualPods
     one = said.get("mem-per-node")
     if one and isinstance(one.value, Memory) and one.value.mib < wanted:
         what = "the pod requests" if len(groups) == 1 else "the largest of the pods requests"
-        yield one.problem(f"allowed is at least the memory that {what}, {wanted}Mi")
+        yield one.problem(f"use at least the memory that {what}, {wanted}Mi")
     each, claimed = said.get("cpu-per-task"), max((group.cpus for group in groups), default=0)
     if each and isinstance(each.value, int) and each.value < claimed:
-        yield each.problem(f"allowed is at least what the ResourceClaims of a pod ask for, {claimed}")
+        yield each.problem(f"use at least what the ResourceClaims of a pod ask for, {claimed}")
 
 
 def _twice(

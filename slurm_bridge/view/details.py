@@ -12,7 +12,7 @@ from slurm_bridge.model.pod import Pod
 from slurm_bridge.scheduler import words
 from slurm_bridge.scheduler.workload_pods import PodState, WorkloadPods, job_id_of
 from slurm_bridge.status import conditions
-from slurm_bridge.view import next_steps, rows, workload_rows
+from slurm_bridge.view import makers, next_steps, rows, workload_rows
 from slurm_bridge.view.workload_rows import ViewRecords
 
 #: So many members and jobs are listed.
@@ -48,7 +48,9 @@ def workload(records: ViewRecords, key: WorkloadKey) -> Mapping[str, Any] | None
         "stage": row.stage,
         "reason": row.reason,
         "message": texts.bounded(message),
-        "step": next_steps.step(reason, row.job if row.stage != rows.HELD else 0),
+        "step": next_steps.step(
+            reason, row.job if row.stage != rows.HELD else 0, makers.kind_of(pods[0]) if pods else row.kind
+        ),
         "row": {name: getattr(row, name) for name in rows.names(type(row)) if name != "number"},
         "members": [_member(members, pod) for pod in sorted(pods, key=lambda pod: pod.metadata.name)],
         "unlisted": row.pods - len(pods),

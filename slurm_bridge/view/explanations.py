@@ -8,7 +8,7 @@ from slurm_bridge.explain.explanation import Explanation
 from slurm_bridge.hooks.base import Audience
 from slurm_bridge.model import texts
 from slurm_bridge.model.verdict import Wait
-from slurm_bridge.view import next_steps
+from slurm_bridge.view import makers, next_steps
 
 #: Letters of the whole explanation.
 MOST_TEXT = 256 << 10
@@ -27,7 +27,7 @@ def shown(found: Explanation, *, whole: bool) -> Mapping[str, Any]:
         "verdict": "submit" if obstacle is None else "wait" if isinstance(obstacle, Wait) else "refuse",
         "reason": obstacle.reason if obstacle is not None else "",
         "message": obstacle.message if obstacle is not None else "",
-        "step": next_steps.step(obstacle.reason, 0) if obstacle is not None else "",
+        "step": next_steps.step(obstacle.reason, 0, makers.kind_of(found.subject.lead)) if obstacle is not None else "",
         "held_by": list(found.held_by),
         "notes": [texts.bounded(note) for note in found.notes],
         "values": [

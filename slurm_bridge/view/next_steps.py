@@ -31,7 +31,9 @@ OF_SLURM: Final[Mapping[str, str]] = {
     "QOSGrpCpuLimit": "Wait until jobs of the QOS end, or use another QOS: `sacctmgr show qos`.",
 }
 
-_CORRECT: Final = "Correct the value that the message names, and create the pod again."
+#: Filled with what follows for the object that makes the pod.
+_CORRECT: Final = "Correct the value that the message names{correct}"
+_NOT_OURS: Final = "Remove `schedulerName` from the pod{template}: it"
 _NODES: Final = "Administrators run `slurm-bridge check`: both sides describe the node differently."
 
 #: By the reason of the bridge, as the condition of the pod has it.
@@ -50,7 +52,7 @@ OF_BRIDGE: Final[Mapping[str, str]] = {
     "SlurmJobsLeftOver": "Nothing to do; if it stays for long, the log says which jobs cannot be cancelled.",
     "UserNotAllowed": "Choose another `user-id`, or ask the administrator of the policy.",
     "GroupNameInvalid": "Give the group another name.",
-    "Parked": "Write a new value into the annotation `retry` of the pod to try again.",
+    "Parked": "Change the request, or run `kubectl slurm retry` with the name of the pod.",
     "Suspended": "Resume the Job or JobSet.",
     "SchedulingGated": "The owner of the scheduling gate has to remove it.",
     "GangIncomplete": "Find out why the other pods do not exist: `kubectl get events`.",
@@ -65,8 +67,8 @@ OF_BRIDGE: Final[Mapping[str, str]] = {
     "VolumeBindingFailed": "Follow the message: `kubectl describe pvc` shows the events of the claim.",
     "NodeNotVacated": "Nothing to do; if it stays, find out why the earlier pod on the node does not end.",
     **dict.fromkeys(("AllocationTooSmall", "SlurmAllocationEmpty", "NodeFull", "NodeDenied", "NodeUnknown"), _NODES),
-    "SystemCritical": "Remove `schedulerName` from the pod: it cannot wait for Slurm.",
-    "BelongsToNode": "Remove `schedulerName` from the pod: it belongs to its node already.",
+    "SystemCritical": f"{_NOT_OURS} cannot wait for Slurm.",
+    "BelongsToNode": f"{_NOT_OURS} belongs to its node already.",
     "Extender": "Nothing to do; administrators check the extender.",
     "Sampling": NOTHING,
     "AgentsUnavailable": "Nothing to do; administrators check the agents.",
@@ -79,8 +81,27 @@ OF_BRIDGE: Final[Mapping[str, str]] = {
 }
 
 
-def step(reason: str, job: int) -> str:
-    """What to do about this reason; `job` is the workload's job, 0 without one."""
+#: These replace their pods after a change of the template; what others have made stays as it is.
+_REPLACING: Final = frozenset({"Deployment", "LeaderWorkerSet"})
+
+
+def step(reason: str, job: int, maker: str = "Pod") -> str:
+    """What to do about this reason; `job` is the workload's job, 0 without one, `maker` the kind of what is changed."""
     text = OF_SLURM.get(reason) if job else None
     text = text or OF_BRIDGE.get(reason) or (FOLLOW if reason else "")
+    text = text.replace("{correct}", _correct(maker)).replace("{template}", _template(maker))
     return text.replace("JOB", str(job)) if job else text
+
+
+def _correct(maker: str) -> str:
+    if maker == "Pod":
+        return ": an annotation can be changed on the pod, for other fields create the pod again."
+    if maker in _REPLACING:
+        return f" in the {maker}: it replaces its pods."
+    return (
+        f" in the {maker}: an annotation can be changed there, for other fields delete the {maker} and create it again."
+    )
+
+
+def _template(maker: str) -> str:
+    return "" if maker == "Pod" else f" template of the {maker}"

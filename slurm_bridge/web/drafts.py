@@ -47,9 +47,9 @@ def draft(manifest: Manifest, scheduler_names: Sequence[str], dice: random.Rando
     """The pod of this manifest. Unacceptable says what is wrong with it."""
     kind, version = manifest.get("kind", kinds.PODS.kind), manifest.get("apiVersion", "v1")
     if kind != kinds.PODS.kind:
-        raise Unacceptable(f"kind: {kind!r}, allowed is {kinds.PODS.kind}: controllers make the pods of other kinds")
+        raise Unacceptable(f"kind: {kind!r}, use {kinds.PODS.kind}: controllers make the pods of other kinds")
     if version not in kinds.PODS.versions:
-        raise Unacceptable(f"apiVersion: {version!r}, allowed is {', '.join(kinds.PODS.versions)}")
+        raise Unacceptable(f"apiVersion: {version!r}, use {', '.join(kinds.PODS.versions)}")
     metadata, spec = _mapping(manifest, "metadata"), _mapping(manifest, "spec")
     # YAML reads some unquoted texts as numbers, dates and truth values.
     for field in ("labels", "annotations"):
@@ -84,9 +84,9 @@ def _scheduler(spec: Mapping[str, Any], ours: Sequence[str]) -> str:
     """A pod for another scheduler is refused, and so is a pod that has a node already."""
     name = spec.get("schedulerName") or ours[0]
     if name not in ours:
-        raise Unacceptable(f"spec.schedulerName: {name!r}, allowed is {' or '.join(ours)}, or none")
+        raise Unacceptable(f"spec.schedulerName: {name!r}, use {' or '.join(ours)}, or none")
     if spec.get("nodeName"):
-        raise Unacceptable(f"spec.nodeName: {spec['nodeName']!r}, allowed is none: Slurm chooses the node")
+        raise Unacceptable(f"spec.nodeName: {spec['nodeName']!r}, leave it out: Slurm chooses the node")
     return str(name)
 
 
@@ -95,7 +95,7 @@ def _key(metadata: Mapping[str, Any]) -> tuple[str, Any]:
     namespace, name = metadata.get("namespace") or _NAMESPACE, metadata.get("name")
     if not isinstance(namespace, str) or not _LABEL.fullmatch(namespace):
         allowed = "lower case letters, digits and '-', at most 63 of them"
-        raise Unacceptable(f"metadata.namespace: {namespace!r}, allowed are {allowed}")
+        raise Unacceptable(f"metadata.namespace: {namespace!r}, use {allowed}")
     if isinstance(name, str) and len(name) > _LONGEST_NAME:
         raise Unacceptable(f"metadata.name: has {len(name)} characters; at most {_LONGEST_NAME} are allowed")
     return namespace, name

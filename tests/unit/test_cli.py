@@ -2,8 +2,11 @@
 
 import io
 import json
+import os
 import pathlib
 import signal
+import subprocess
+import sys
 from collections.abc import Iterator
 
 import pytest
@@ -27,6 +30,17 @@ def _signals() -> Iterator[None]:
     yield
     for number, handler in before.items():
         signal.signal(number, handler)
+
+
+def test_a_reader_that_has_enough_ends_the_command_in_silence() -> None:
+    """As `| head` does: no traceback."""
+    read, write = os.pipe()
+    os.close(read)
+    ended = subprocess.run(
+        [sys.executable, "-m", "slurm_bridge", "version"], stdout=write, stderr=subprocess.PIPE, text=True, check=False
+    )
+    os.close(write)
+    assert (ended.returncode, ended.stderr) == (141, "")
 
 
 @pytest.fixture

@@ -82,7 +82,7 @@ UNSAID = {
     "annotation",
     "standing where",
     "is no regular expression:",
-    "is refused: allowed is",
+    "is refused: use",
     "takes a list of names;",
     "hook policy",
     "configuration of the queues:",

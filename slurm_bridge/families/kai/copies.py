@@ -59,7 +59,7 @@ def of_conf(text: str) -> Copy:
         else:
             raise BadCopy(f"line {number}: {line!r} has none of SwitchName, BlockName and BlockSizes")
     if switches and (blocks or sizes):
-        raise BadCopy("has both SwitchName and BlockName; allowed is one of them")
+        raise BadCopy("has both SwitchName and BlockName; use one of them")
     return _tree(switches) if switches else _blocks(blocks, sizes)
 
 
@@ -104,7 +104,7 @@ def _sizes(written: Iterable[Any], where: str) -> tuple[int, ...]:
     except (TypeError, ValueError) as error:
         raise BadCopy(f"{where}: block sizes are whole numbers") from error
     if any(one < 1 for one in sizes) or any(big % sizes[0] for big in sizes):
-        raise BadCopy(f"{where}: block sizes {list(sizes)}; allowed are the first one and multiples of it")
+        raise BadCopy(f"{where}: block sizes {list(sizes)}; use the first one and multiples of it")
     return sizes
 
 

@@ -44,7 +44,7 @@ class TopologyOptions(pydantic.BaseModel, frozen=True, extra="forbid", use_attri
     def _consistent(self) -> Self:
         given = [key for key in ("conf", "tree", "file") if getattr(self, key)]
         if len(given) > 1:
-            raise ValueError(f"topology {self.name}: has {' and '.join(given)}; allowed is one of them")
+            raise ValueError(f"topology {self.name}: has {' and '.join(given)}; use one of them")
         if self.source == "copy" and not given:
             raise ValueError(f"topology {self.name}: source copy needs one of conf, tree and file")
         if given and self.source == "labels":

@@ -124,7 +124,7 @@ class _Said:
 
     def problem(self, allowed: str) -> str:
         """A complaint about it."""
-        return f'annotation {self.key}="{texts.shown(self.value)}" of {self.subject}: allowed {allowed}'
+        return f'annotation {self.key}="{texts.shown(self.value)}" of {self.subject}: use {allowed}'
 
 
 _Voices = Mapping[str, _Said]
@@ -173,7 +173,7 @@ class _Reader:
         found = self._parts(parts, said, whole) if several else []
         segments = self._segments(whole, self._workload.pods, DEFAULT, "")
         if segments and found:
-            allowed = "where no part of the workload has a topology of its own"
+            allowed = "it where no part of the workload has a topology of its own"
             self._problems.append(whole[SEGMENT_SIZE].problem(allowed))
         found += segments
         if len(found) > MOST_PARTS:
@@ -203,7 +203,7 @@ class _Reader:
             found.extend([wish] if wish else [])
             inner = name if wish else around
             if SEGMENT_SIZE in voices and name in within:
-                self._problems.append(voices[SEGMENT_SIZE].problem("on a part that no other one is within"))
+                self._problems.append(voices[SEGMENT_SIZE].problem("it on a part that no other one is within"))
             found.extend(self._segments(voices, pods, name, inner))
             for child in within.get(name, ()):
                 read(child, inner)
@@ -220,11 +220,11 @@ class _Reader:
         levels = [key for key in SEGMENT_LEVELS if key in voices]
         if SEGMENT_SIZE not in voices or not levels:
             missing = f"{SEGMENT_REQUIRED} or {SEGMENT_PREFERRED}" if SEGMENT_SIZE in voices else SEGMENT_SIZE
-            self._problems.append(voices[keys[0]].problem(f"together with {missing}"))
+            self._problems.append(voices[keys[0]].problem(f"it together with {missing}"))
             return []
         size = _number(voices[SEGMENT_SIZE].value)
         if size is None or size < FEWEST_IN_SEGMENT:
-            self._problems.append(voices[SEGMENT_SIZE].problem(f"is a whole number from {FEWEST_IN_SEGMENT} on"))
+            self._problems.append(voices[SEGMENT_SIZE].problem(f"a whole number from {FEWEST_IN_SEGMENT} on"))
             return []
         meant = {levelled: voices[key] for levelled, key in zip(LEVELS, SEGMENT_LEVELS, strict=True) if key in voices}
         meant |= {TOPOLOGY: voices[TOPOLOGY]} if TOPOLOGY in voices else {}
@@ -247,7 +247,7 @@ class _Reader:
         if label is not None:
             counts = collections.Counter(found)
             wrong = next(pod for pod, one in zip(pods, found, strict=True) if one is None or counts[one] > 1)
-            told = f"is a label with another whole number on each pod, unlike on {_name(wrong)}"
+            told = f"a label with another whole number on each pod, unlike on {_name(wrong)}"
             self._problems.append(label.problem(told))
         return range(len(pods))
 
@@ -262,7 +262,7 @@ class _Reader:
                 values = [(_value(pod.metadata.annotations, key), _name(pod)) for pod in (first, other)]
                 told = [f"none of {name}" if one is None else f'"{texts.shown(one)}" of {name}' for one, name in values]
                 self._problems.append(
-                    f"annotation {key}: {' and '.join(told)} differ; allowed is one value for all pods of a part"
+                    f"annotation {key}: {' and '.join(told)} differ; use one value for all pods of a part"
                 )
         return said
 
@@ -273,11 +273,11 @@ class _Reader:
                 continue
             said = _Said(key, annotations[key].strip(), subject)
             if key not in KEYS:
-                self._problems.append(f"annotation {key} of {subject} is not known: allowed are {', '.join(KEYS)}")
+                self._problems.append(f"annotation {key} of {subject} is not known: use one of {', '.join(KEYS)}")
             elif said.value:
                 found[key] = said
             else:
-                self._problems.append(said.problem("is a value that is not empty"))
+                self._problems.append(said.problem("a value that is not empty"))
         return found
 
     def _wish(
@@ -293,7 +293,7 @@ class _Reader:
         level = required or preferred
         if level is None:
             if TOPOLOGY in voices and not named_only and within is None and SEGMENT_SIZE not in voices:
-                self._problems.append(voices[TOPOLOGY].problem(f"together with {REQUIRED} or {PREFERRED}"))
+                self._problems.append(voices[TOPOLOGY].problem(f"it together with {REQUIRED} or {PREFERRED}"))
             return None
         topology = self._topology(voices, [one for one in (required, preferred) if one])
         if topology is None or not self._levels(topology, required, preferred):
@@ -310,7 +310,7 @@ class _Reader:
         said = voices.get(TOPOLOGY)
         if said is not None:
             if said.value not in self._topologies:
-                self._problems.append(said.problem(f"is one of {', '.join(self._topologies)}"))
+                self._problems.append(said.problem(f"one of {', '.join(self._topologies)}"))
             return self._topologies.get(said.value)
         if self._usual or len(self._topologies) == 1:
             return self._topologies[self._usual or next(iter(self._topologies))]
@@ -318,7 +318,7 @@ class _Reader:
         if len(having) == 1:
             return having[0]
         known = dict.fromkeys(level for one in self._topologies.values() for level in one.levels)
-        self._problems.append(levels[0].problem(f"are levels of one topology ({', '.join(known)}), or also {TOPOLOGY}"))
+        self._problems.append(levels[0].problem(f"levels of one topology ({', '.join(known)}), or also {TOPOLOGY}"))
         return None
 
     def _levels(self, topology: Topology, required: _Said | None, preferred: _Said | None) -> bool:
@@ -327,13 +327,13 @@ class _Reader:
         wrong = [one for one in found if one.value not in topology.levels]
         for one in wrong:
             levels = ", ".join(topology.levels)
-            self._problems.append(one.problem(f"is a level of topology {topology.name}: {levels}"))
+            self._problems.append(one.problem(f"a level of topology {topology.name}: {levels}"))
         if wrong or required is None or preferred is None:
             return not wrong
         finest = topology.levels[topology.levels.index(required.value) :]
         if preferred.value not in finest:
             self._problems.append(
-                preferred.problem(f"is the required level {required.value}, or a finer one: {', '.join(finest)}")
+                preferred.problem(f"the required level {required.value}, or a finer one: {', '.join(finest)}")
             )
         return preferred.value in finest
 

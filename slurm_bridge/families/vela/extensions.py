@@ -46,7 +46,7 @@ def find(
     if name not in beside:
         known = ", ".join(sorted({*builtin, *beside}))
         raise ValueError(
-            f"{kind} {name}: neither built in nor installed (entry point group {group}); there are {known}"
+            f"{kind} {name}: neither built in nor installed (entry point group {group}); use one of {known}"
         )
     try:
         return beside[name]()

@@ -353,8 +353,8 @@ def _unknown(sort: str, known: Sequence[str]) -> str:
     """What is wrong with an order of nodes, "" where there is such a one."""
     if sort in known:
         return ""
-    allowed = f"{', '.join(known[:-1])} and {known[-1]}"
-    return f"annotation {JOB_PREFIX}node-sort-policy is {sort!r}: allowed are {allowed}, or no such annotation"
+    allowed = f"{', '.join(known[:-1])} or {known[-1]}"
+    return f"annotation {JOB_PREFIX}node-sort-policy is {sort!r}: use {allowed}, or leave the annotation out"
 
 
 def _not_yet() -> Wait:

@@ -124,7 +124,7 @@ def _problem(said: Sequence[_PodMark], form: re.Pattern[str], words: str, what: 
     """What is wrong with the first one that is, in the words of its user."""
     for one in said:
         if not form.fullmatch(one.value):
-            return f"Pod {'/'.join(one.pod.key)}: {one}: allowed are {words}"
+            return f"Pod {'/'.join(one.pod.key)}: {one}: use {words}"
         if one.value != said[0].value:
             first = said[0] if one.pod is said[0].pod else f"{said[0]} of Pod {'/'.join(said[0].pod.key)}"
             return f"Pod {'/'.join(one.pod.key)}: {one} and {first} name two {what}: name one of them"

@@ -29,7 +29,7 @@ def problem(workload: Workload) -> str:
         said = _said(pod)
         if said not in ("", _TRUE, _FALSE):
             where = f"Pod {'/'.join(pod.key)}: annotation {KEY}={texts.shown(said)}"
-            return f"{where}: allowed are {_TRUE} and {_FALSE}, or no such annotation"
+            return f"{where}: use {_TRUE} or {_FALSE}, or leave the annotation out"
     return ""
 
 

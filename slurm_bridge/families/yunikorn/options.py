@@ -90,7 +90,7 @@ class YunikornOptions(pydantic.BaseModel, frozen=True, extra="forbid", use_attri
     def _given_once(self) -> Self:
         if (self.configuration is None) == (not self.file):
             there = "both" if self.file else "none"
-            raise ValueError(f"configuration and file: {there} of them is given; allowed is one")
+            raise ValueError(f"configuration and file: {there} of them is given; use one")
         return self
 
     @pydantic.model_validator(mode="after")

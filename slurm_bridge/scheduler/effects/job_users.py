@@ -48,6 +48,6 @@ def improper(placeholder: Placeholder) -> bool:
 def _wrong(view: JobView | None) -> str:
     assert view is not None
     return (
-        f"belongs to user {view.user or 'without a name'} with the number {view.user_id}; allowed are numbers from"
+        f"belongs to user {view.user or 'without a name'} with the number {view.user_id}; use one with a number from"
         f" {forms.FIRST_USER} on except 65534: change the annotation user-id, the policy's defaults or defaults.user"
     )

@@ -178,10 +178,10 @@ def _problem(spec: KaiPodGroupSpec) -> str:
     for place, one in enumerate(spec.sub_groups):
         field, shown, parent = f"spec.subGroups[{place}]", texts.shown(one.name), one.parent or ""
         if not one.name or one.name in met:
-            return f'{field}.name is "{shown}": allowed is a name that no other subgroup has'
+            return f'{field}.name is "{shown}": use a name that no other subgroup has'
         met.add(one.name)
         if parent not in {"", *parents}:
-            return f'{field}.parent is "{texts.shown(parent)}": allowed is the name of a subgroup'
+            return f'{field}.parent is "{texts.shown(parent)}": use the name of a subgroup'
         if _endless(one.name, parents):
             return f'{field}.parent is "{texts.shown(parent)}": subgroup {shown} would be within itself'
     within = collections.Counter(parents.values())
@@ -191,7 +191,7 @@ def _problem(spec: KaiPodGroupSpec) -> str:
     ):
         if least is not None and not 1 <= least <= within[name]:
             there = within[name]
-            return f"{field}.minSubGroup is {least}: allowed is a number from 1 to that of the subgroups in it, {there}"
+            return f"{field}.minSubGroup is {least}: use a number from 1 to that of the subgroups in it, {there}"
     return ""
 
 

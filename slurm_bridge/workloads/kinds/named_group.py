@@ -43,7 +43,7 @@ def gather(root: Root, members: Members, given: Given) -> Workload | Wait:
     pod = members.any()
     if not _proper(_said(pod, names.GROUP)):
         said = f'{names.GROUP}="{root.name}"'
-        words = f"Pod {'/'.join(pod.key)}: {said}: allowed are printable characters of at most {MOST_NAME} bytes"
+        words = f"Pod {'/'.join(pod.key)}: {said}: use printable characters of at most {MOST_NAME} bytes"
         return Wait(reason=UNNAMED, message=words)
     size = _size(pod)
     if size is None:
@@ -73,7 +73,7 @@ def _unknown(root: Root, pod: Pod, more: str = "") -> Wait:
     size = _said(pod, names.GROUP_SIZE)
     message = (
         f"Pod {'/'.join(pod.key)} of {root}: {names.GROUP_SIZE}={size[:60]!r}{more}: "
-        "allowed is the number of pods of the group, the same on each, as a label or an annotation"
+        "use the number of pods of the group, the same on each, as a label or an annotation"
     )
     return Wait(reason=UNKNOWN, message=message)
 

@@ -228,7 +228,7 @@ def test_without_the_right_to_read_it_the_defaults_are_assumed_and_named(kube: w
     pod(kube, "a")
     status, shown, told = run("explain", "a", user="alice")
     assert (status, "would be submitted" in shown) == (0, True)
-    assert "you may not read ConfigMaps in slurm-bridge-system: assumed are the defaults" in told
+    assert "you may not read ConfigMaps in slurm-bridge-system: the defaults are assumed" in told
 
 
 def test_a_manifest_is_explained_without_any_server(tmp_path: pathlib.Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -237,7 +237,7 @@ def test_a_manifest_is_explained_without_any_server(tmp_path: pathlib.Path, caps
     spec = {"schedulerName": "slurm-bridge-scheduler", "containers": [{"name": "main"}]}
     (tmp_path / "pod.json").write_text(json.dumps({**manifest, "spec": spec}))
     assert cli.main(["explain", str(tmp_path / "pod.json"), "--offline"]) == 0
-    assert "assumed are the defaults" in capsys.readouterr().err
+    assert "the defaults are assumed" in capsys.readouterr().err
 
 
 def test_of_several_configurations_that_of_the_usual_namespace_is_used(kube: world.PocketKube, run: Run) -> None:

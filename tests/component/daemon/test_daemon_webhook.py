@@ -113,7 +113,7 @@ def test_t62_it_answers_reviews_without_slurm(
         assert caller.changed("team")
         assert not caller.changed("other")
         refused = caller.review(pod("web", names.SCHEDULER_NAME, {names.JOB_PREFIX + "qos": "a b"}))
-        assert "allowed is a name" in refused["status"]["message"]
+        assert "use a name" in refused["status"]["message"]
         assert caller.ask("POST", "/admission/validate", b"{}")[0] == 400
         assert caller.ask("POST", "/admission/validate", b"x" * ((3 << 20) + 1))[0] == 413
         page = caller.ask("GET", "/metrics")[1]

@@ -54,7 +54,7 @@ def test_pods_of_a_group_without_a_proper_name_wait(bridge: Bridge) -> None:
     bridge.run(5)
     reason, message = bridge.condition("a")
     assert reason == "GroupNameInvalid"
-    assert message == (f'Pod default/a: {names.GROUP}="x?y": allowed are printable characters of at most 255 bytes')
+    assert message == (f'Pod default/a: {names.GROUP}="x?y": use printable characters of at most 255 bytes')
     assert not bridge.jobs()
 
 

@@ -53,7 +53,7 @@ def test_a_body_that_is_no_review_is_not_answered(given: bytes) -> None:
 
 def test_another_version_is_not_answered() -> None:
     """The message says which one is."""
-    with pytest.raises(review.NotAReview, match=r"allowed is AdmissionReview of admission.k8s.io/v1"):
+    with pytest.raises(review.NotAReview, match=r"not AdmissionReview of admission.k8s.io/v1"):
         gate.answer(body(pod("web", OURS)).replace(b"k8s.io/v1", b"k8s.io/v2"), Webhook.VALIDATE, RULES)
 
 

@@ -9,9 +9,9 @@ import requests
 import responses
 import trustme
 
-from slurm_bridge import errors
+from slurm_bridge import cli, errors
 from slurm_bridge.cli import pages
-from slurm_bridge.cli.admin_client import TokenSource
+from slurm_bridge.cli.admin_client import AdminClient, TokenSource
 from slurm_bridge.cli.live_client import LiveClient
 from slurm_bridge.sim import http
 
@@ -122,7 +122,7 @@ def test_a_token_of_the_environment_is_not_sent_to_an_assumed_server() -> None:
     responses.get("http://127.0.0.1:8080/ui/snapshot", status=401, json={"message": "a token is required"})
     environ = TokenSource(environ={"SLURM_BRIDGE_TOKEN": "secret"})
     client = LiveClient(url="http://127.0.0.1:8080", credentials=environ, assumed=True)
-    with pytest.raises(errors.NotAuthenticated, match="your token was not sent: name the server with --url"):
+    with pytest.raises(errors.NotAuthenticated, match=r"your token was not sent, .* name the server with --url"):
         client.snapshot()
     assert "authorization" not in {name.lower() for name in responses.calls[0].request.headers}
 
@@ -137,3 +137,55 @@ def test_a_token_that_was_named_is_sent_to_the_server(tmp_path: pathlib.Path, *,
     named = TokenSource(token_file=tmp_path / "token") if assumed else TokenSource(environ=environ)
     LiveClient(url="http://127.0.0.1:8080", credentials=named, assumed=assumed).snapshot()
     assert responses.calls[0].request.headers["authorization"] == "Bearer secret"
+
+
+@responses.activate
+@pytest.mark.parametrize("source", ["environment", "kubeconfig"])
+def test_an_administrators_token_is_not_sent_to_an_assumed_server(tmp_path: pathlib.Path, source: str) -> None:
+    """Any program may listen at the default URL while no daemon does: the command ends before it asks."""
+    responses.post("http://127.0.0.1:8080/queues/reload", json={"message": "reloaded"})
+    given = TokenSource(environ={"SLURM_BRIDGE_TOKEN": "secret"})
+    if source == "kubeconfig":
+        given = TokenSource(kubeconfig=tmp_path / "kubeconfig")
+    with pytest.raises(errors.BadConfiguration, match=r"your token was not sent, .* name the server with --url"):
+        AdminClient(url="http://127.0.0.1:8080", credentials=given, assumed=True).reload()
+    assert not responses.calls
+
+
+@responses.activate
+@pytest.mark.parametrize("assumed", [True, False])
+def test_an_administrators_token_that_was_named_is_sent(tmp_path: pathlib.Path, *, assumed: bool) -> None:
+    """With --token-file to the default URL; any token to a URL that was given."""
+    responses.post("http://127.0.0.1:8080/queues/reload", json={"message": "reloaded"})
+    (tmp_path / "token").write_text("secret")
+    given = TokenSource(environ={"SLURM_BRIDGE_TOKEN": "secret"})
+    if assumed:
+        given = TokenSource(token_file=tmp_path / "token")
+    assert AdminClient(url="http://127.0.0.1:8080", credentials=given, assumed=assumed).reload() == ("reloaded", [])
+    assert responses.calls[0].request.headers["authorization"] == "Bearer secret"
+
+
+@responses.activate
+def test_the_command_knows_which_server_is_assumed(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """`queues config` names the fix without --url, and asks with it."""
+    responses.get("http://127.0.0.1:8080/queues/config", status=403, json={"message": "not an administrator"})
+    monkeypatch.setenv("SLURM_BRIDGE_TOKEN", "secret")
+    assert cli.main(["queues", "config"]) == 1
+    assert "name the server with --url, or the token with --token-file" in capsys.readouterr().err
+    assert not responses.calls
+    assert cli.main(["queues", "config", "--url", "http://127.0.0.1:8080"]) == 1
+    assert "not an administrator" in capsys.readouterr().err
+
+
+@responses.activate
+@pytest.mark.parametrize("command", [["queues"], ["top", "--once"]])
+def test_a_default_server_that_is_not_there_names_the_tunnel(
+    command: list[str], capsys: pytest.CaptureFixture[str]
+) -> None:
+    """The daemon's port is inside the cluster; a URL that was given is the user's own matter."""
+    assert cli.main(command) == 1
+    assert "port-forward deployment/slurm-bridge 8080), or name the server with --url" in capsys.readouterr().err
+    assert cli.main([*command, "--url", "http://127.0.0.1:8080"]) == 1
+    assert "port-forward" not in capsys.readouterr().err

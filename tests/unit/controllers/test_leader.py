@@ -282,3 +282,12 @@ def test_terms_that_cannot_work_are_refused() -> None:
     """A lease that is renewed too late is two leaders."""
     with pytest.raises(errors.BadConfiguration, match=r"10 > 10\.0 > 2\.0"):
         Terms(namespace="n", name="l", identity="i", lease_seconds=10)
+
+
+def test_a_follower_knows_the_host_of_the_leader(race: Race) -> None:
+    """In a cluster it is the name of the pod; the leader itself asks no other, and without a lease none is known."""
+    leader, follower = race.replica("bridge-7f-x2-4711-0a1b2c3d"), race.replica("bridge-7f-q9-4712-9f8e7d6c")
+    assert follower.host == ""
+    leader.step()
+    follower.step()
+    assert (leader.host, follower.host) == ("", "bridge-7f-x2")

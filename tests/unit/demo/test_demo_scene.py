@@ -1,5 +1,7 @@
 """A look at both sides says how far a pod has come, and two looks what happened between them."""
 
+import dataclasses
+
 import pytest
 
 from slurm_bridge.demo import scene
@@ -22,6 +24,17 @@ def job(*, cpus: dict[str, int] | None = None, over: bool = False, job_id: int =
 def row(stage: PodStage, uid: str = "u1") -> PodRow:
     """A pod at a stage."""
     return PodRow(uid=uid, name=f"pod-{uid}", stage=stage)
+
+
+def test_a_pod_that_is_not_submitted_says_why() -> None:
+    """In the words of its condition, until it is submitted; the reason of most pods comes first."""
+    held = [
+        dataclasses.replace(pod(uid=uid), why=why) for uid, why in (("a", "Late"), ("b", "Office"), ("c", "Office"))
+    ]
+    seen = scene.rows({}, held, {}, 1.0)
+    assert scene.obstacles(frame(*seen)) == [("Office", 2), ("Late", 1)]
+    (queued,) = scene.rows({}, held[:1], {"a": job(owner="a")}, 1.0)
+    assert (queued.stage, queued.why) == (PodStage.QUEUED, "Resources")
 
 
 def frame(*rows: PodRow) -> Frame:

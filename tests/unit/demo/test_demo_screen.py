@@ -81,3 +81,9 @@ def test_lines_tell_each_step_once_and_the_calls_now_and_then() -> None:
     plain.show(look(row(1, PodStage.QUEUED)))
     assert [line.split()[3] for line in told if "pod-1" in line] == ["pending", "queued"]
     assert sum("calls per second" in line for line in told) == 1
+
+
+def test_words_of_a_hook_are_not_markup() -> None:
+    """Brackets of a message are shown, and close no tag that is not open."""
+    held = dataclasses.replace(row(1, PodStage.PENDING), node="", why="Busy: rack [/r7]")
+    assert "Busy: rack [/r7]" in shown(look(held))

@@ -5,7 +5,7 @@ import threading
 
 import pytest
 
-from slurm_bridge import errors
+from slurm_bridge import cli, errors
 from slurm_bridge.demo import lines, scene, show, troubles
 from slurm_bridge.demo.scene import Frame, PodStage
 from slurm_bridge.demo.show import DemoOptions, Summary
@@ -118,3 +118,22 @@ def test_an_unknown_fault_is_refused_with_those_that_there_are() -> None:
 def test_every_fault_is_listed_with_its_words() -> None:
     """One line each."""
     assert [line.split()[0] for line in troubles.listed().splitlines()] == list(troubles.TROUBLES)
+
+
+def test_a_hook_of_the_command_line_is_in_the_chain() -> None:
+    """It replaces the one of its name: office hours on no day of this week hold every workload."""
+    told: list[str] = []
+    closed = {"name": "office-hours", "budget_ms": 5000, "options": {"opens": "00:00", "closes": "00:01", "days": []}}
+    options = dataclasses.replace(SMALL, hooks=(closed,))
+    with pytest.raises(errors.BadConfiguration, match="days"):
+        show.play(options, lines.LineDisplay(told.append), threading.Event())
+
+
+@pytest.mark.parametrize("hook", ["[office-hours]", "{options: {}}", "{name: [", "7"])
+def test_a_hook_of_the_command_line_that_is_none(hook: str, capsys: pytest.CaptureFixture[str]) -> None:
+    """The message says what to use."""
+    with pytest.raises(SystemExit) as ended:
+        cli.main(["demo", "--hook", hook])
+    assert ended.value.code == 2
+    said = capsys.readouterr().err
+    assert "use a name, or a mapping with the key name" in said or "is not YAML" in said

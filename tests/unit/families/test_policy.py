@@ -315,7 +315,7 @@ def test_a_default_of_a_rule_names_nobody_of_the_system(who: str | int, around: 
     rules = {"rules": [{"defaults": {"user": who}}]}
     with pytest.raises(errors.BadConfiguration) as caught:
         registry.build([registry.HookConfig(name="policy", options=rules)], around.make(), {})
-    said = f"hook policy: options.rules.0.defaults.user: Value error, '{who}' is refused: allowed is a name other than"
+    said = f"hook policy: options.rules.0.defaults.user: Value error, '{who}' is refused: use a name other than"
     assert said in str(caught.value)
 
 

@@ -50,7 +50,7 @@ def test_a_hook_of_a_site_honours_what_it_declares(around: Around) -> None:
 def test_a_declaration_in_other_words_is_refused(around: Around) -> None:
     """Before anything runs, with the words that there are."""
     said = wrong(around, HookConfig(name="site"), site=Wrong)
-    assert "hook site: honours 'ports', allowed are TOPOLOGY_SPREAD, POD_AFFINITY," in said
+    assert "hook site: honours 'ports', use one of TOPOLOGY_SPREAD, POD_AFFINITY," in said
     assert said.endswith("of model.features.Feature")
 
 

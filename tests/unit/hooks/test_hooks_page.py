@@ -1,5 +1,6 @@
 """The page about hooks says what is so."""
 
+import dataclasses
 import pathlib
 import re
 import tomllib
@@ -12,9 +13,10 @@ import yaml
 from slurm_bridge.families.eligibility import EligibilityOptions
 from slurm_bridge.families.policy import PolicyDefaults
 from slurm_bridge.hooks import calls, registry
-from slurm_bridge.hooks.base import HookPhase
+from slurm_bridge.hooks.base import Fields, HookPhase
 from slurm_bridge.hooks.chain import Chain, Plan
 from slurm_bridge.hooks.needs import KINDS, Need
+from slurm_bridge.model.job import JobRequest
 from slurm_bridge.model.pod import Container, ResourceNeeds
 from tests.unit.hooks.builders import Around, cluster, gang, node, pod, shape, translated, workload
 
@@ -24,6 +26,12 @@ PAGE = (pathlib.Path(__file__).parents[3] / "docs" / "hooks.md").read_text()
 def blocks(language: str) -> list[str]:
     """The page's code in this language."""
     return re.findall(rf"```{language}\n(.*?)```", PAGE, re.DOTALL)
+
+
+def example(name: str) -> str:
+    """The block that defines this class."""
+    (found,) = (block for block in blocks("python") if f"class {name}:" in block)
+    return found
 
 
 def test_the_example_works(around: Around) -> None:
@@ -53,7 +61,7 @@ def test_the_example_works(around: Around) -> None:
 def test_the_example_for_groups_works(around: Around) -> None:
     """Workers may use the noisy room, the leader's GPU may not, and together they try one room after the other."""
     scope: dict[str, Any] = {}
-    exec(compile(blocks("python")[1], "hooks.md", "exec"), scope)  # noqa: S102 - the page's own example
+    exec(compile(example("OneRoom"), "hooks.md", "exec"), scope)  # noqa: S102 - the page's own example
     made = calls.Hook(name="one-room", hook=scope["OneRoom"]({"noisy": "c"}), budget_seconds=60)
     gpu = Container(name="c", resources=ResourceNeeds(limits={"nvidia.com/gpu": "1"}))
     leader = pod("leader")
@@ -68,6 +76,38 @@ def test_the_example_for_groups_works(around: Around) -> None:
     few = Chain([made], around.make()).plan(gang(*workers), translated(), seen, now=0.0)
     assert isinstance(few, Plan)
     assert not few.excluded
+
+
+def test_the_example_that_sets_a_field_works(around: Around) -> None:
+    """A job with a GPU gets the time limit, and any other job none."""
+    scope: dict[str, Any] = {}
+    exec(compile(example("GpuLimit"), "hooks.md", "exec"), scope)  # noqa: S102 - the page's own example
+    made = calls.Hook(name="gpu-limit", hook=scope["GpuLimit"]({"minutes": 60}), budget_seconds=60)
+    gpu = Container(name="c", resources=ResourceNeeds(limits={"nvidia.com/gpu": "1"}))
+    plain = pod("a")
+    with_gpu = msgspec.structs.replace(plain, spec=msgspec.structs.replace(plain.spec, containers=(gpu,)))
+    chain, seen = Chain([made], around.make()), cluster([node("a")])
+    found = [chain.plan(workload(one), translated(), seen, now=0.0) for one in (with_gpu, plain)]
+    assert [one.request.time_limit_minutes for one in found if isinstance(one, Plan)] == [60, None]
+
+
+def told_of(beginning: str) -> set[str]:
+    """The names in the paragraph that begins like this, up to its first full stop."""
+    return set(re.findall(r"`(\w+)`", PAGE.partition(beginning)[2].partition(".\n")[0].partition(". ")[0]))
+
+
+def test_every_field_that_a_hook_may_set_is_told() -> None:
+    """A new one needs a word on the page."""
+    assert told_of("`Fields` sets ") == {one.name for one in dataclasses.fields(Fields)} - {"source"}
+
+
+def test_every_field_that_a_hook_may_read_is_told() -> None:
+    """But for those that the emitter and the scheduler set."""
+    own = {"name", "owner", "job_id", "hold", "gres_per", "excluded_nodes", "mcs_label", "components"}
+    assert (
+        told_of("`ask.request` has what the job will ask for: ")
+        == {one.name for one in dataclasses.fields(JobRequest)} - own
+    )
 
 
 def test_what_a_group_looks_like_is_told_for_every_phase() -> None:
@@ -112,7 +152,7 @@ def test_every_need_has_its_kind() -> None:
 def test_the_example_for_columns_works(around: Around) -> None:
     """The nodes of another zone are denied, and said so in kube-scheduler's words."""
     scope: dict[str, Any] = {}
-    exec(compile(blocks("python")[3], "hooks.md", "exec"), scope)  # noqa: S102 - the page's own example
+    exec(compile(example("SameZone"), "hooks.md", "exec"), scope)  # noqa: S102 - the page's own example
     made = calls.Hook(name="same-zone", hook=scope["SameZone"]({"zone": "a"}), budget_seconds=60)
     seen = cluster([node("a1", labels={"zone": "a"}), node("b1", labels={"zone": "b"}), node("none")])
     plan = Chain([made], around.make()).plan(workload(), translated(), seen, now=0.0)

@@ -178,8 +178,8 @@ class Failing:
         (Short, "hook site: filter must take 3 arguments (too many positional arguments)"),
         (Late, "hook site: admit is no plain method"),
         (Attribute, "hook site: admit is no plain method"),
-        (Strange, "hook site: needs 'pods', allowed are PODS, PVCS,"),
-        (Failing, "hook site: cannot be built: RuntimeError: no licence"),
+        (Strange, "hook site: needs 'pods', use one of PODS, PVCS,"),
+        (Failing, "hook site: cannot be built: RuntimeError: no licence (line"),
         (ImportError("no module named x"), "hook site: cannot be built: ImportError: no module named x"),
         (5, "hook site: cannot be built: TypeError"),
     ],
@@ -199,7 +199,7 @@ def test_an_unknown_hook(around: Around) -> None:
     """What may be meant, or what there is."""
     assert wrong(around, HookConfig(name="polcy")).endswith("did you mean policy?")
     known = ", ".join(sorted({*registry.BUILTIN, "site"}))
-    assert wrong(around, HookConfig(name="zzz"), site=Plain).endswith(f"there are {known}")
+    assert wrong(around, HookConfig(name="zzz"), site=Plain).endswith(f"use one of {known}")
 
 
 @pytest.mark.parametrize(("kind", "phase"), [(Sorter, "order"), (Sampler, "sample")])

@@ -186,7 +186,7 @@ def test_t06_any_other_value_is_told_with_object_key_value_and_what_is_allowed(k
     (problem,) = problems
     row = annotations.BY_KEY[key]
     assert problem.startswith(f'Job team/web: annotation {row.annotation}="')
-    assert problem.endswith(f'": allowed is {row.form.words}')
+    assert problem.endswith(f'": use {row.form.words}')
     assert problem.isprintable()
     assert len(problem) < 400
     if text.isprintable() and len(text) < 60:

@@ -147,7 +147,7 @@ def test_min_nodes_of_a_gang_are_at_most_its_members() -> None:
     """Each node takes at least one; members that have done their work count."""
     assert gang(members(4), keys(min_nodes="4")).request.minimum_nodes == 4
     message = rejected(a_gang(members(4), keys(min_nodes="5"))).message
-    assert message.endswith("every node takes at least one of the 4 pods: allowed is at most 4")
+    assert message.endswith("every node takes at least one of the 4 pods: use at most 4")
     found = translator.translate(a_gang(members(1), keys(min_nodes="4"), minimum=4), configured())
     assert isinstance(found, translator.Translated)
 
@@ -162,7 +162,7 @@ def test_mem_per_node_caps_and_does_not_replace() -> None:
 def test_mem_per_node_below_the_largest_member_is_refused() -> None:
     """No pod could run there."""
     message = rejected(a_gang((*LEADER, *WORKERS), keys(mem_per_node="15Gi"))).message
-    assert message.endswith("allowed is at least the memory that the largest of the pods requests, 16384Mi")
+    assert message.endswith("use at least the memory that the largest of the pods requests, 16384Mi")
 
 
 @pytest.mark.parametrize(

@@ -344,7 +344,7 @@ def test_t06_all_problems_of_all_sources_are_told_in_one_refusal() -> None:
         'Pod team/web-0: annotation slurmjob.slinky.slurm.net/timelimit="0"',
         'Pod team/web-0: annotation slurmjob.slinky.slurm.net/user-id="root"',
         'Job team/web: annotation slurmjob.slinky.slurm.net/partitions="red"',
-        "allowed is at most max-nodes, which is 2",
+        "use at most max-nodes, which is 2",
         'slurmjob.slinky.slurm.net/min-nodes="3": one pod cannot span nodes',
         "Pod team/web-0: container main: cpu: 'x' is not a Kubernetes quantity",
     ]
@@ -354,14 +354,14 @@ def test_t06_all_problems_of_all_sources_are_told_in_one_refusal() -> None:
 def test_a_contradiction_is_seen_between_two_objects_too() -> None:
     """Each alone is right."""
     found = rejected(a_workload(None, keys(max_nodes="1"), ("Job", keys(min_nodes="2"))))
-    assert "allowed is at most max-nodes, which is 1" in found.message
+    assert "use at most max-nodes, which is 1" in found.message
 
 
 @pytest.mark.parametrize("marks_", [keys(min_nodes="2"), keys(min_nodes="2", max_nodes="4")])
 def test_what_only_several_pods_could_do_is_refused_with_what_one_can(marks_: dict[str, str]) -> None:
     """One pod cannot span nodes."""
     message = rejected(a_workload(None, marks_)).message
-    assert "one pod cannot span nodes: allowed is 1" in message
+    assert "one pod cannot span nodes: use 1" in message
 
 
 def test_a_maximum_above_one_is_accepted_for_one_pod() -> None:

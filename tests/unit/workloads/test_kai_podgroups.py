@@ -104,16 +104,16 @@ def test_fewer_subgroups_may_be_enough() -> None:
 @pytest.mark.parametrize(
     ("subgroups", "said"),
     [
-        ([named("a"), named("a")], 'spec.subGroups[1].name is "a": allowed is a name that no other subgroup has'),
-        ([{}], 'spec.subGroups[0].name is "": allowed is a name that no other subgroup has'),
-        ([named("a", "b")], 'spec.subGroups[0].parent is "b": allowed is the name of a subgroup'),
+        ([named("a"), named("a")], 'spec.subGroups[1].name is "a": use a name that no other subgroup has'),
+        ([{}], 'spec.subGroups[0].name is "": use a name that no other subgroup has'),
+        ([named("a", "b")], 'spec.subGroups[0].parent is "b": use the name of a subgroup'),
         (
             [named("a", "b"), named("b", "c"), named("c", "b")],
             'spec.subGroups[0].parent is "b": subgroup a would be within itself',
         ),
         (
             [named("a", minSubGroup=1)],
-            "spec.subGroups[0].minSubGroup is 1: allowed is a number from 1 to that of the subgroups in it, 0",
+            "spec.subGroups[0].minSubGroup is 1: use a number from 1 to that of the subgroups in it, 0",
         ),
         (
             [named("x" * 1000, "x" * 1000)],

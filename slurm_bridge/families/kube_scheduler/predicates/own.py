@@ -38,12 +38,10 @@ def load(name: str, offered: importlib.metadata.EntryPoint) -> PredicateRule:
     if not callable(found):
         raise BadPredicate(f"{offered.value} is not callable: a predicate is a function of a scene")
     if strange := [repr(need) for need in needs if not isinstance(need, Need)]:
-        raise BadPredicate(f"needs {', '.join(sorted(strange))}, allowed are {', '.join(need.name for need in Need)}")
+        raise BadPredicate(f"needs {', '.join(sorted(strange))}, use one of {', '.join(need.name for need in Need)}")
     honours = frozenset(getattr(found, "honours", ()))
     if strange := [repr(one) for one in honours if not isinstance(one, Feature)]:
-        raise BadPredicate(
-            f"honours {', '.join(sorted(strange))}, allowed are {', '.join(one.name for one in Feature)}"
-        )
+        raise BadPredicate(f"honours {', '.join(sorted(strange))}, use one of {', '.join(one.name for one in Feature)}")
     return PredicateRule(failures=_checked(name, found), needs=needs, moving=always, own=True, honours=honours)
 
 

@@ -122,7 +122,7 @@ def build(name: str, args: Mapping[str, Any], offered: Mapping[str, importlib.me
     if name not in PREDICATES and name not in offered:
         every = ", ".join(sorted({*PREDICATES, *offered}))
         raise BadPredicate(
-            f"predicate {name}: neither built in nor installed (entry point group {GROUP}); there are {every}"
+            f"predicate {name}: neither built in nor installed (entry point group {GROUP}); use one of {every}"
         )
     try:
         return PREDICATES[name](args) if name in PREDICATES else plain(own.load(name, offered[name]))(args)

@@ -37,7 +37,7 @@ def parse(text: str) -> Acl:
     parts = text.split(" ")
     if len(parts) > _PARTS:
         raise BadConfiguration(
-            f"access control list {text!r}: has {len(parts)} parts; allowed are users and groups with one space between"
+            f"access control list {text!r}: has {len(parts)} parts; use users and groups with one space between"
         )
     if _EVERYBODY in (text.strip(), *parts):
         return Acl(everybody=True)

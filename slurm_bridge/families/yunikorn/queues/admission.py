@@ -35,7 +35,7 @@ def application_obstacle(application: records.Application, partition: CommittedP
     sorts = {*NodePolicy, *partition.settings.node_sort.registered}
     if application.node_sort and application.node_sort not in sorts:
         allowed = ", ".join(sorted(sorts))
-        return f"application {name}: node sort {application.node_sort!r} is unknown; allowed are {allowed}"
+        return f"application {name}: node sort {application.node_sort!r} is unknown; use one of {allowed}"
     return ""
 
 
@@ -50,9 +50,9 @@ def ask_obstacle(ask: AllocationAsk, partition: CommittedPartition) -> str:
     if not ask.key or ask.key in application.allocations:
         return f"{where}: {'is allocated already' if ask.key else 'has no key'}"
     if ask.members < 1:
-        return f"{where}: has {ask.members} members; allowed are 1 or more"
+        return f"{where}: has {ask.members} members; use 1 or more"
     if not amounts.is_positive(ask.resource):
-        return f"{where}: {_negative(ask.resource) or 'asks for nothing'}; allowed are positive amounts"
+        return f"{where}: {_negative(ask.resource) or 'asks for nothing'}; use positive amounts"
     return ""
 
 

@@ -163,7 +163,7 @@ def _path(root: tree.Queue, rule: PlacementRule, value: str, candidate: Applicat
     name = value if qualified or rule.kind == "fixed" else value.replace(".", "_dot_")
     wrong = next((part for part in name.split(".") if not names.QUEUE.fullmatch(part)), None)
     if wrong is not None:
-        return _RuleAnswer(error=INVALID_NAME, why=f"{INVALID_NAME} {wrong!r}: allowed are 1 to 64 {names.IN_QUEUES}")
+        return _RuleAnswer(error=INVALID_NAME, why=f"{INVALID_NAME} {wrong!r}: use 1 to 64 {names.IN_QUEUES}")
     if qualified:
         return _RuleAnswer(path=name)
     above = _above(root, rule, candidate)

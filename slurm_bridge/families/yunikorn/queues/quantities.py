@@ -42,7 +42,7 @@ def parse(kind: str, text: str) -> int:
     factor = _factor(kind, written["suffix"]) if written else None
     if written is None or factor is None:
         suffixes = ", ".join((*((_MILLI,) if kind == VCORE else ()), *filter(None, _FACTORS)))
-        raise BadQuantity(f"{kind}: {text!r} is no quantity; allowed are digits, alone or with one of {suffixes}")
+        raise BadQuantity(f"{kind}: {text!r} is no quantity; use digits, alone or with one of {suffixes}")
     digits = written["digits"].lstrip("0") or "0"
     if len(digits) > _MOST_DIGITS or int(digits) * factor > LARGEST:
         unit = " in thousandths" if kind == VCORE else ""

@@ -178,4 +178,4 @@ def test_annotations_that_mean_nothing_are_told(tmp_path: pathlib.Path) -> None:
     bridge.run(2)
     reason, said = bridge.condition("a")
     assert reason == "InvalidTopology"
-    assert said == f'annotation {REQUIRED}="shelf" of Pod {NAMESPACE}/a: allowed is a level of topology halls: rack'
+    assert said == f'annotation {REQUIRED}="shelf" of Pod {NAMESPACE}/a: use a level of topology halls: rack'

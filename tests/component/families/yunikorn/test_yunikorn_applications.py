@@ -261,9 +261,9 @@ def test_pods_of_another_user_are_no_part_of_an_application(bridge: Bridge) -> N
     [
         (
             {"annotations": {ID: "x" * 5000}},
-            f"Pod default/odd: annotation {ID}={'x' * 60}...: allowed are 1 to 63 letters, digits, - _ and ., ",
+            f"Pod default/odd: annotation {ID}={'x' * 60}...: use 1 to 63 letters, digits, - _ and ., ",
         ),
-        ({"annotations": {ID: "a/b"}}, f"Pod default/odd: annotation {ID}=a/b: allowed are"),
+        ({"annotations": {ID: "a/b"}}, f"Pod default/odd: annotation {ID}=a/b: use 1 to 63"),
         (
             {"labels": {"applicationId": "a"}, "annotations": {ID: "b"}},
             f"Pod default/odd: label applicationId=a and annotation {ID}=b name two applications",

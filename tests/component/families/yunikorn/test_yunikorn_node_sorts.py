@@ -103,7 +103,7 @@ def test_an_order_of_a_package_is_used_where_configuration_names_it(bridge: Brid
     bridge.run(3)
     reason, message = queues.said("early")
     assert reason == "QueueRejected"
-    assert "'by-memory': allowed are fair and binpacking, or no such annotation" in message
+    assert "'by-memory': use fair or binpacking, or leave the annotation out" in message
     queues.configure(configuration=document(queue("a")), node_sorts=["by-memory"])
     bridge.until(lambda: bridge.node_of("early"))
     assert bridge.node_of("early") == "n4"
@@ -137,5 +137,5 @@ def test_an_order_that_cannot_be_used_is_refused_with_its_name(bridge: Bridge, n
 @pytest.mark.usefixtures("installed")
 def test_a_partition_that_names_an_order_that_the_hook_may_not_use_is_refused(bridge: Bridge) -> None:
     """What is installed does nothing by itself."""
-    with pytest.raises(errors.BadConfiguration, match="is 'by-memory'; allowed are fair and binpacking"):
+    with pytest.raises(errors.BadConfiguration, match="is 'by-memory'; use fair or binpacking"):
         Queues(bridge, configuration=document(queue("a"), nodesortpolicy={"type": "by-memory"}))

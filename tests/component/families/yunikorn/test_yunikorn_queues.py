@@ -147,8 +147,8 @@ def test_an_unknown_order_of_nodes_is_told_with_the_annotation_and_the_known_one
     reason, message = queues.said("odd")
     assert reason == "QueueRejected"
     assert message == (
-        "annotation slurmjob.slinky.slurm.net/node-sort-policy is 'smallest': allowed are fair and binpacking, "
-        "or no such annotation"
+        "annotation slurmjob.slinky.slurm.net/node-sort-policy is 'smallest': use fair or binpacking, "
+        "or leave the annotation out"
     )
 
 

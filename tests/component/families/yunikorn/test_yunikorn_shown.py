@@ -87,17 +87,24 @@ def test_an_application_is_shown_with_its_asks(shown: Queues) -> None:
 
 def test_the_door_has_a_page(shown: Queues) -> None:
     """The same, as JSON."""
-    table = RouteTable(queue_view.routes(lambda: shown.bridge.core.context.config.chain))
+    table = RouteTable(queue_view.routes(lambda: shown.bridge.core.context.config.chain, str))
     reply = table.answer(Request(method="GET", path="/queues"))
     assert json.loads(reply.body) == json.loads(json.dumps(shown.hook.picture()))
 
 
 def test_without_queues_the_page_says_so(shown: Queues) -> None:
     """It is there all the same: configuration may bring some."""
-    table = RouteTable(queue_view.routes(lambda: shown.base.chain))
+    table = RouteTable(queue_view.routes(lambda: shown.base.chain, str))
     reply = table.answer(Request(method="GET", path="/queues"))
     assert reply.status == 404
     assert b"there are no queues" in reply.body
+
+
+def test_a_replica_that_does_not_lead_names_the_one_that_does() -> None:
+    """It has no queues to show, although the configuration has some."""
+    table = RouteTable(queue_view.routes(lambda: None, lambda: "this replica is not the leader: ask bridge-7"))
+    reply = table.answer(Request(method="GET", path="/queues"))
+    assert (reply.status, reply.body) == (503, b"this replica is not the leader: ask bridge-7\n")
 
 
 def test_each_queue_has_metrics(shown: Queues) -> None:
@@ -149,7 +156,8 @@ def test_a_name_with_several_places_is_checked_as_the_hook_is_configured(
         ((404, b"there are no queues"), errors.NotFound),
         ((200, b"[]"), errors.BadAnswer),
         ((200, b"nonsense"), errors.BadAnswer),
-        ((503, b""), errors.BadAnswer),
+        ((503, b"this replica is not the leader"), errors.Unavailable),
+        ((500, b""), errors.BadAnswer),
     ],
 )
 def test_a_door_without_queues_is_told_apart(answer: tuple[int, bytes], error: type[Exception]) -> None:

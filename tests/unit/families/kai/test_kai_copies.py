@@ -72,7 +72,7 @@ WRONG = {
     "two parents": ("SwitchName=a Switches=c\nSwitchName=b Switches=c", "switch c is below both a and b"),
     "cycle": ("SwitchName=a Switches=b\nSwitchName=b Switches=a Nodes=n1", "is below itself"),
     "node twice": ("SwitchName=a Nodes=n1\nSwitchName=b Nodes=n1", "node n1 is in both a and b"),
-    "sizes": ("BlockName=b Nodes=n1\nBlockSizes=4,6", "allowed are the first one and multiples of it"),
+    "sizes": ("BlockName=b Nodes=n1\nBlockSizes=4,6", "use the first one and multiples of it"),
     "words": ("BlockName=b Nodes=n1\nBlockSizes=four", "block sizes are whole numbers"),
 }
 

@@ -130,15 +130,15 @@ WRONG = {
     "unknown level": ({"required": "shelf"}, f'{REQUIRED}="shelf" of Job team/train'),
     "unknown topology": (
         {"topology": "x", "required": RACK},
-        f'{TOPOLOGY}="x" of Job team/train: allowed is one of dc',
+        f'{TOPOLOGY}="x" of Job team/train: use one of dc',
     ),
     "coarser": (
         {"required": RACK, "preferred": ZONE},
-        f'{PREFERRED}="zone" of Job team/train: allowed is the required',
+        f'{PREFERRED}="zone" of Job team/train: use the required',
     ),
-    "alone": ({"topology": "dc"}, f'{TOPOLOGY}="dc" of Job team/train: allowed together with'),
-    "empty": ({"required": " "}, f'{REQUIRED}="" of Job team/train: allowed is a value that is not empty'),
-    "misspelt": ({"kai.scheduler/topology-require": RACK}, "of Job team/train is not known: allowed are"),
+    "alone": ({"topology": "dc"}, f'{TOPOLOGY}="dc" of Job team/train: use it together with'),
+    "empty": ({"required": " "}, f'{REQUIRED}="" of Job team/train: use a value that is not empty'),
+    "misspelt": ({"kai.scheduler/topology-require": RACK}, "of Job team/train is not known: use one of"),
 }
 
 

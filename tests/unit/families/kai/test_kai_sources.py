@@ -112,7 +112,7 @@ def test_a_text_of_units(text: str, units: tuple[str, ...]) -> None:
 
 WRONG: Mapping[str, tuple[Mapping[str, Any], str]] = {
     "no copy": ({"source": "copy"}, "source copy needs one of conf, tree and file"),
-    "two copies": ({"source": "copy", "conf": CONF, "tree": TREE}, "has conf and tree; allowed is one of them"),
+    "two copies": ({"source": "copy", "conf": CONF, "tree": TREE}, "has conf and tree; use one of them"),
     "for labels": ({"conf": CONF}, "conf is of no use with source labels"),
     "levels": ({"levels": ["a", "a"]}, "each may be there once"),
     "broken": ({"source": "copy", "conf": "x"}, "topology dc: conf: line 1: 'x' has none of"),

@@ -105,7 +105,7 @@ def test_a_level_tells_the_topology() -> None:
     assert read(job(member(0), required=RACK), usual="dc").required[0].constraint.topology == "dc"
     (problem,) = read(job(member(0), required=RACK, preferred="leaf")).problems
     assert problem == (
-        f'annotation {REQUIRED}="rack" of Job team/train: allowed are levels of one topology'
+        f'annotation {REQUIRED}="rack" of Job team/train: use levels of one topology'
         f" (zone, rack, spine, leaf, port), or also {TOPOLOGY}"
     )
 
@@ -115,7 +115,7 @@ def test_pods_of_a_part_agree() -> None:
     (problem,) = read(job(member(0, marks={REQUIRED: RACK}), member(1))).problems
     assert problem == (
         f'annotation {REQUIRED}: "rack" of Pod team/p0 and none of Pod team/p1 differ;'
-        " allowed is one value for all pods of a part"
+        " use one value for all pods of a part"
     )
 
 
@@ -124,8 +124,8 @@ def test_all_problems_are_told() -> None:
     pods = (*part("a", 0), *part("b", 1, marks={REQUIRED: "shelf"}))
     found = read(job(*pods, required="x", topology="dc"))
     assert found.problems == (
-        f'annotation {REQUIRED}="x" of Job team/train: allowed is a level of topology dc: zone, rack',
-        f'annotation {REQUIRED}="shelf" of Pod team/p1: allowed is a level of topology dc: zone, rack',
+        f'annotation {REQUIRED}="x" of Job team/train: use a level of topology dc: zone, rack',
+        f'annotation {REQUIRED}="shelf" of Pod team/p1: use a level of topology dc: zone, rack',
     )
 
 
@@ -168,28 +168,28 @@ class TestSegments:
     @pytest.mark.parametrize(
         ("marks", "key", "words"),
         [
-            ({SIZE: "2"}, SIZE, f"together with {LEVEL} or {wishes.SEGMENT_PREFERRED}"),
-            ({LEVEL: RACK}, LEVEL, f"together with {SIZE}"),
-            ({LEVEL: RACK, SIZE: "1"}, SIZE, "is a whole number from 2 on"),
-            ({LEVEL: RACK, SIZE: "9" * 5000}, SIZE, "is a whole number from 2 on"),
+            ({SIZE: "2"}, SIZE, f"it together with {LEVEL} or {wishes.SEGMENT_PREFERRED}"),
+            ({LEVEL: RACK}, LEVEL, f"it together with {SIZE}"),
+            ({LEVEL: RACK, SIZE: "1"}, SIZE, "a whole number from 2 on"),
+            ({LEVEL: RACK, SIZE: "9" * 5000}, SIZE, "a whole number from 2 on"),
             (
                 {LEVEL: RACK, SIZE: "2", LABEL: "rank"},
                 LABEL,
-                "is a label with another whole number on each pod, unlike on Pod team/p0",
+                "a label with another whole number on each pod, unlike on Pod team/p0",
             ),
-            ({LEVEL: "shelf", SIZE: "2", TOPOLOGY: "dc"}, LEVEL, "is a level of topology dc: zone, rack"),
+            ({LEVEL: "shelf", SIZE: "2", TOPOLOGY: "dc"}, LEVEL, "a level of topology dc: zone, rack"),
         ],
     )
     def test_what_means_nothing_is_told(self, marks: dict[str, str], key: str, words: str) -> None:
         """With the object, the key, the value as far as it can be shown, and what is allowed."""
         (problem,) = read(job(*map(member, range(4)), **marks)).problems
-        assert problem == f'annotation {key}="{texts.shown(marks[key])}" of Job team/train: allowed {words}'
+        assert problem == f'annotation {key}="{texts.shown(marks[key])}" of Job team/train: use {words}'
         assert len(problem) < 300
 
     def test_a_misspelt_key_is_told(self) -> None:
         """As it is for levels."""
         (problem,) = read(job(member(0), **{"kai.scheduler/segment-sice": "2"})).problems
-        assert problem.startswith("annotation kai.scheduler/segment-sice of Job team/train is not known: allowed are")
+        assert problem.startswith("annotation kai.scheduler/segment-sice of Job team/train is not known: use one of")
 
     def test_more_segments_than_slurm_allows_components_are_refused(self) -> None:
         """Else each of them would be looked at."""
@@ -203,7 +203,7 @@ class TestSegments:
         """A pod would be in two racks."""
         pods = (*part("a", 0, 1), *part("b", 2, 3, marks={REQUIRED: RACK}))
         (problem,) = read(job(*pods, **{self.SIZE: "2", self.LEVEL: RACK})).problems
-        assert problem.endswith(" of Job team/train: allowed where no part of the workload has a topology of its own")
+        assert problem.endswith(" of Job team/train: use it where no part of the workload has a topology of its own")
 
 
 class TestNamedParts:
@@ -242,7 +242,7 @@ class TestNamedParts:
         marks = {wishes.SEGMENT_SIZE: "2", wishes.SEGMENT_REQUIRED: RACK}
         found = self.nested(NamedPart(name="workers", annotations=marks), NamedPart(name="decode", parent="workers"))
         (problem,) = found.problems
-        assert problem.endswith(" of Job team/train, subgroup workers: allowed on a part that no other one is within")
+        assert problem.endswith(" of Job team/train, subgroup workers: use it on a part that no other one is within")
 
 
 def test_leader_and_workers_of_one_template_are_one_part() -> None:

@@ -99,7 +99,7 @@ def test_what_it_has_to_see() -> None:
 def test_what_it_honours() -> None:
     """Likewise; then no pod waits for another hook that does."""
     assert built("looking")["mine"].honours == {Feature.HOST_PORTS}
-    with pytest.raises(BadPredicate, match="honours 5, allowed are TOPOLOGY_SPREAD"):
+    with pytest.raises(BadPredicate, match="honours 5, use one of TOPOLOGY_SPREAD"):
         built("vague")
 
 
@@ -121,7 +121,7 @@ def test_a_defect_names_the_predicate(what: str, told: str) -> None:
     [
         ("missing", "predicate mine: cannot be loaded: AttributeError"),
         ("number", "predicate mine: .*:number is not callable: a predicate is a function of a scene"),
-        ("greedy", "predicate mine: needs 'pods', allowed are PODS, PVCS"),
+        ("greedy", "predicate mine: needs 'pods', use one of PODS, PVCS"),
     ],
 )
 def test_what_cannot_be_a_predicate(what: str, told: str) -> None:

@@ -133,7 +133,7 @@ class TestLoad:
     def test_what_is_unknown_is_named_with_what_there_is(self):
         """Built in and installed."""
         with pytest.raises(
-            ValueError, match=r"strategy fair: neither built in nor installed .* there are mine, random, round-robin"
+            ValueError, match=r"strategy fair: neither built in nor installed .* use one of mine, random, round-robin"
         ):
             strategies.load(["fair"], random.Random(0), {"mine": lambda: lambda _: Says()})
 

@@ -155,7 +155,7 @@ def test_limits_of_slurm_are_no_contradiction_where_slurm_decides() -> None:
 @pytest.mark.parametrize("given", [{}, {"configuration": {}, "file": "x.yaml"}])
 def test_queues_are_given_once(given: Any) -> None:
     """Here, or in a file."""
-    with pytest.raises(ValueError, match="allowed is one"):
+    with pytest.raises(ValueError, match="use one"):
         YunikornOptions.model_validate(given)
 
 

@@ -76,7 +76,7 @@ def test_another_value_is_refused_with_the_pod_and_what_is_allowed() -> None:
     """It asked for something, and must not believe that it has it."""
     found = made(pod("nope" * 100))
     assert found.problem.startswith(f"Pod team/a: annotation {KEY}=nope")
-    assert found.problem.endswith(": allowed are true and false, or no such annotation")
+    assert found.problem.endswith(": use true or false, or leave the annotation out")
     assert len(found.problem) < 200
 
 

@@ -137,7 +137,7 @@ def _properties(record: ConfigRecord | None) -> properties.Stated:
             try:
                 said[known.field] = known.read(value if isinstance(value, str) else repr(value))
             except ValueError:
-                record.note("property_value", where, f"is {value!r}", f"allowed is {known.allowed}")
+                record.note("property_value", where, f"is {value!r}", f"use {known.allowed}")
     return properties.Stated(**said)
 
 

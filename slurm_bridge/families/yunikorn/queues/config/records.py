@@ -15,7 +15,7 @@ from slurm_bridge.families.yunikorn.queues.config.problems import QueueProblem
 
 _PLAIN = re.compile(r"[A-Za-z0-9_-]+")
 
-QUANTITY = "allowed are digits with at most one of k M G T P E Ki Mi Gi Ti Pi Ei, m for vcore, up to 2^63 - 1"
+QUANTITY = "use digits with at most one of k M G T P E Ki Mi Gi Ti Pi Ei, m for vcore, up to 2^63 - 1"
 
 #: A text that is written as a number belongs into quotes, or YAML makes a number of it.
 TEXT = "a text (one of digits stands in quotes)"
@@ -162,7 +162,7 @@ class ConfigRecord:
             self._wrong(where, value, allowed)
 
     def _wrong(self, where: str, value: object, allowed: str) -> None:
-        self.note("wrong_type", where, f"is {_short(value)}", f"allowed is {allowed}")
+        self.note("wrong_type", where, f"is {_short(value)}", f"use {allowed}")
 
 
 def _short(value: object) -> str:

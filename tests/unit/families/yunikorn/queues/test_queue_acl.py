@@ -42,7 +42,7 @@ def test_a_list_is_users_then_groups(text: str, parsed: Acl):
 @pytest.mark.parametrize("text", ["  ", "a b c", " a ", " a b"])
 def test_more_than_one_space_is_refused(text: str):
     """The message shows the text and what is allowed."""
-    with pytest.raises(BadConfiguration, match="allowed are users and groups with one space between") as refused:
+    with pytest.raises(BadConfiguration, match="use users and groups with one space between") as refused:
         acl.parse(text)
     assert repr(text) in str(refused.value)
 

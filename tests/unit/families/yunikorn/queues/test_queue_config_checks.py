@@ -227,7 +227,7 @@ def test_a_maximum_is_measured_by_the_smallest_above_it() -> None:
     (found,) = problems(config(partition(tree)))
     assert (found.field, found.allowed) == (
         f"{BELOW}.queues[0].queues[0].resources.max.x",
-        "allowed is what the queues above it allow, 3",
+        "use at most what the queues above it allow, 3",
     )
 
 
@@ -246,7 +246,7 @@ def test_a_named_limit_is_measured_by_every_ancestor_that_names_it() -> None:
     middle = queue("b", low, limits=[{"users": ["*"], "maxresources": {"x": 1}}])
     top = queue("a", middle, limits=[{"users": ["ann"], "maxresources": {"x": 4}}])
     (found,) = problems(config(partition(top)))
-    assert (found.code, found.allowed) == ("limit_above_ancestor", "allowed is what user ann in root.a has, 4")
+    assert (found.code, found.allowed) == ("limit_above_ancestor", "use at most what user ann in root.a has, 4")
 
 
 def test_no_number_of_applications_is_above_any() -> None:
@@ -268,7 +268,7 @@ def test_limits_of_the_partition_count_as_those_of_the_root() -> None:
 def test_amounts_of_processors_are_told_in_thousandths() -> None:
     """As they could be written."""
     (found,) = problems(config(partition(queue("a", resources=_resources({"vcore": "1500m"}, {"vcore": 1})))))
-    assert (found.there, found.allowed) == ("is 1500m", "allowed is its maximum, 1000m")
+    assert (found.there, found.allowed) == ("is 1500m", "use at most its maximum, 1000m")
 
 
 def test_two_partitions_need_two_names() -> None:

@@ -197,7 +197,7 @@ def test_a_problem_says_what_is_there_and_what_is_allowed() -> None:
     """In one line."""
     (found,) = problems(config(partition(queue("a", resources={"max": {"vcore": "ten"}}))))
     assert str(found) == (
-        "partitions[0].queues[0].queues[0].resources.max.vcore: 'ten' is no amount of vcore; allowed are digits with "
+        "partitions[0].queues[0].queues[0].resources.max.vcore: 'ten' is no amount of vcore; use digits with "
         "at most one of k M G T P E Ki Mi Gi Ti Pi Ei, m for vcore, up to 2^63 - 1 [invalid_quantity]"
     )
 

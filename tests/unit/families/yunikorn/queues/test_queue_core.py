@@ -134,7 +134,7 @@ class TestApplications:
         manager = world.register()
         world.update(applications=(application("other", node_sort="smallest"),))
         assert manager.reasons(Thing.APPLICATION) == [
-            "application other: node sort 'smallest' is unknown; allowed are binpacking, fair"
+            "application other: node sort 'smallest' is unknown; use one of binpacking, fair"
         ]
 
     def test_a_partition_has_its_own_order_of_nodes(self):

@@ -103,9 +103,9 @@ class TestRequests:
         )
         assert manager.reasons(Thing.ASK) == [
             "ask one of application nobody: there is no such application in partition default",
-            "ask zero of application app: asks for nothing; allowed are positive amounts",
-            "ask less of application app: vcore is -5, less than nothing; allowed are positive amounts",
-            "ask none of application app: has 0 members; allowed are 1 or more",
+            "ask zero of application app: asks for nothing; use positive amounts",
+            "ask less of application app: vcore is -5, less than nothing; use positive amounts",
+            "ask none of application app: has 0 members; use 1 or more",
             "ask one of application app: is allocated already",
             "ask  of application app: has no key",
             "partition elsewhere is unknown; there are default",

@@ -165,7 +165,7 @@ def test_an_error_names_the_rule_and_the_value() -> None:
         _open("a"), PlacementRule(name="user", create=True), PlacementRule(name="fixed", value="a"), user="ann lee"
     )
     assert found.error == placement.INVALID_NAME
-    assert found.why == ("rule user: invalid queue name 'ann lee': allowed are 1 to 64 letters, digits and _ : # / @ -")
+    assert found.why == ("rule user: invalid queue name 'ann lee': use 1 to 64 letters, digits and _ : # / @ -")
 
 
 @pytest.mark.parametrize(

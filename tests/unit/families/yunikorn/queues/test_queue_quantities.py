@@ -27,7 +27,7 @@ def test_a_suffix_multiplies_the_digits(digits: int, suffix: str, gap: str):
 def test_only_processors_have_thousandths():
     """Of any other type `m` is no suffix."""
     assert quantities.parse("vcore", "1500m") == 1500
-    with pytest.raises(quantities.BadQuantity, match="memory: '1500m' is no quantity; allowed are digits"):
+    with pytest.raises(quantities.BadQuantity, match="memory: '1500m' is no quantity; use digits"):
         quantities.parse("memory", "1500m")
 
 

@@ -64,7 +64,7 @@ def partition(checked: documents.PartitionDocument) -> Iterator[QueueProblem]:
 
 def _rule(rule: documents.PlacementRule) -> Iterator[QueueProblem]:
     if rule.kind not in RULES:
-        there, allowed = f"is {rule.name!r}", f"allowed are {', '.join(RULES)}"
+        there, allowed = f"is {rule.name!r}", f"use one of {', '.join(RULES)}"
         yield problem("rule_unknown", f"{rule.where}.name", there, allowed)
     elif rule.kind in _WITH_VALUE and not rule.value:
         allowed = "it is the queue" if rule.kind == "fixed" else "it is the name of the tag"

@@ -58,13 +58,13 @@ def _single(limit: Limit) -> Iterator[QueueProblem]:
     for field, word, form in _KINDS:
         for place, name in enumerate(getattr(limit, field)):
             if name != WILDCARD and not form.fullmatch(name):
-                allowed = f"allowed are * and names like {form.pattern}"
+                allowed = f"use * or names like {form.pattern}"
                 yield problem(f"limit_{word}_name", f"{limit.where}.{field}[{place}]", f"is {name!r}", allowed)
 
 
 def _against_queue(limit: Limit, queue: documents.QueueDocument, path: str, *, root: bool) -> Iterator[QueueProblem]:
     if 0 < queue.max_applications < limit.max_applications:
-        allowed = f"allowed are those of {path}, {queue.max_applications}"
+        allowed = f"use at most those of {path}, {queue.max_applications}"
         there = f"is {limit.max_applications}"
         yield problem("limit_applications_above_queue", f"{limit.where}.maxapplications", there, allowed)
     if not root:
@@ -116,12 +116,12 @@ def _applications(limit: Limit, above: Limit, code: str, whom: str) -> Iterator[
     most, wanted = above.max_applications, limit.max_applications
     if most and (wanted > most or not wanted):
         there = f"is {wanted}" if wanted else "is missing or 0, which is no limit"
-        yield problem(code, f"{limit.where}.maxapplications", there, f"allowed are those of {whom}, {most}")
+        yield problem(code, f"{limit.where}.maxapplications", there, f"use at most those of {whom}, {most}")
 
 
 def _resources(limit: Limit, most: amounts.Known, code: str, whose: str) -> Iterator[QueueProblem]:
     for kind, amount in (limit.max_resources or {}).items():
         if most and amount > most.get(kind, amount):
             where = records.field(f"{limit.where}.maxresources", kind)
-            allowed = f"allowed is what {whose} has, {said(kind, most[kind])}"
+            allowed = f"use at most what {whose} has, {said(kind, most[kind])}"
             yield problem(code, where, f"is {said(kind, amount)}", allowed)

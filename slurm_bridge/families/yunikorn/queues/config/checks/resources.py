@@ -32,10 +32,10 @@ def _own(queue: documents.QueueDocument, above: Known) -> Iterator[QueueProblem]
     for one in (queue, queue.template) if queue.template else (queue,):
         for kind, amount in _exceeding(one.guaranteed, one.max):
             where = _at(one.where, "guaranteed", kind)
-            allowed = f"allowed is its maximum, {said(kind, (one.max or {})[kind])}"
+            allowed = f"use at most its maximum, {said(kind, (one.max or {})[kind])}"
             yield problem("guaranteed_above_max", where, f"is {said(kind, amount)}", allowed)
     for kind, amount in _exceeding(queue.max, above):
-        allowed = f"allowed is what the queues above it allow, {said(kind, (above or {})[kind])}"
+        allowed = f"use at most what the queues above it allow, {said(kind, (above or {})[kind])}"
         yield problem("max_above_parent", _at(queue.where, "max", kind), f"is {said(kind, amount)}", allowed)
 
 
@@ -57,10 +57,10 @@ def _applications(queue: documents.QueueDocument) -> Iterator[QueueProblem]:
     for child in queue.queues if most else ():
         where = f"{child.where}.maxapplications"
         if not child.max_applications:
-            allowed = f"allowed are 1 to {most}, because {queue.name} allows {most}"
+            allowed = f"use 1 to {most}, because {queue.name} allows {most}"
             yield problem("maxapplications_missing", where, "is missing or 0, which is no limit", allowed)
         elif child.max_applications > most:
-            allowed = f"allowed are those of {queue.name}, {most}"
+            allowed = f"use at most those of {queue.name}, {most}"
             yield problem("maxapplications_above_parent", where, f"is {child.max_applications}", allowed)
 
 

@@ -29,11 +29,11 @@ def is_qualified(value: str) -> bool:
 
 def _part(rule: PlacementRule) -> Iterator[QueueProblem]:
     if not names.RULE.fullmatch(rule.name):
-        allowed = "allowed are letters, digits and _, and no digit first"
+        allowed = "use letters, digits and _, and no digit first"
         yield problem("rule_name", f"{rule.where}.name", f"is {rule.name!r}", allowed)
     chosen = rule.filter
     if chosen.kind.lower() not in _FILTERS:
-        yield problem("rule_filter_type", f"{chosen.where}.type", f"is {chosen.kind!r}", "allowed are allow and deny")
+        yield problem("rule_filter_type", f"{chosen.where}.type", f"is {chosen.kind!r}", "use allow or deny")
     yield from _single(chosen.users, f"{chosen.where}.users", names.USER)
     yield from _single(chosen.groups, f"{chosen.where}.groups", names.GROUP)
 
@@ -41,7 +41,7 @@ def _part(rule: PlacementRule) -> Iterator[QueueProblem]:
 def _single(entries: tuple[str, ...], where: str, form: re.Pattern[str]) -> Iterator[QueueProblem]:
     """A list of one entry may be a regular expression; names of longer lists that are none match no user."""
     if len(entries) == 1 and not form.fullmatch(entries[0]) and names.expression(entries[0]) is None:
-        allowed = f"allowed are names like {form.pattern} and regular expressions"
+        allowed = f"use names like {form.pattern} or a regular expression"
         yield problem("rule_filter_list", f"{where}[0]", f"is {entries[0]!r}", allowed)
 
 

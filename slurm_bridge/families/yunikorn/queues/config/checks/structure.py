@@ -40,7 +40,7 @@ def _children(queue: documents.QueueDocument) -> Iterator[QueueProblem]:
     seen: dict[str, str] = {}
     for child in queue.queues:
         if not names.QUEUE.fullmatch(child.name):
-            allowed = f"allowed are 1 to 64 {names.IN_QUEUES}"
+            allowed = f"use 1 to 64 {names.IN_QUEUES}"
             yield problem("queue_name", f"{child.where}.name", f"is {child.name!r}", allowed)
         first = seen.setdefault(child.name.lower(), child.where)
         if first != child.where:
@@ -55,15 +55,15 @@ def _acls(queue: documents.QueueDocument) -> Iterator[QueueProblem]:
         fields = text.strip().split(" ")
         if len(fields) > _ACL_FIELDS:
             there = f"is {text!r}, {len(fields)} fields"
-            yield problem("acl_fields", f"{queue.where}.{field}", there, "allowed are 'users groups', or '*' for all")
+            yield problem("acl_fields", f"{queue.where}.{field}", there, "use 'users groups', or '*' for all")
 
 
 def _node_sort(sort: documents.NodeSort) -> Iterable[QueueProblem]:
     known = (*NODE_SORTS, *sorted(sort.registered))
     if sort.policy and sort.policy not in known:
-        allowed = f"allowed are {', '.join(known[:-1])} and {known[-1]}"
+        allowed = f"use {', '.join(known[:-1])} or {known[-1]}"
         yield problem("unknown_node_sort_policy", f"{sort.where}.type", f"is {sort.policy!r}", allowed)
     for kind, weight in sort.weights.items():
         if weight < 0:
             where = records.field(f"{sort.where}.resourceweights", kind)
-            yield problem("negative_node_weight", where, f"is {weight:g}", "allowed is 0 or more")
+            yield problem("negative_node_weight", where, f"is {weight:g}", "use 0 or more")
