@@ -3,21 +3,21 @@
 import base64
 import contextlib
 import json
-import os
 import pathlib
-import shutil
 import socket
 import subprocess
 import urllib.error
 import urllib.request
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from typing import Any
 
-import pytest
-
+from localcluster import packages
 from tests import wait
 
-PACKAGES = ("chromium", "chromium-driver")
+PACKAGES = (
+    packages.Tool(program="chromium", packages=("chromium",)),
+    packages.Tool(program="chromedriver", packages=("chromium-driver",)),
+)
 WIDTH, HEIGHT = 1280, 800
 
 #: Keys without a letter, as WebDriver names them.
@@ -127,29 +127,10 @@ return found ?? null;
 """
 
 
-def _installed() -> bool:
-    return bool(shutil.which("chromium") and shutil.which("chromedriver"))
-
-
-def _install() -> None:
-    """Debian's packages, if this is root; else the suite is skipped."""
-    if os.geteuid() != 0 or not shutil.which("apt-get"):
-        pytest.skip(f"there is no Chromium: install Debian's packages {' and '.join(PACKAGES)}")
-    environ = {**os.environ, "DEBIAN_FRONTEND": "noninteractive"}
-    for command in (["update", "-qq"], ["install", "-y", "-qq", "--no-install-recommends", *PACKAGES]):
-        _run(["apt-get", *command], environ)
-
-
-def _run(command: Sequence[str], environ: dict[str, str]) -> None:
-    done = subprocess.run(command, env=environ, check=False, capture_output=True, text=True, timeout=600)
-    assert done.returncode == 0, f"{' '.join(command)}: {done.stderr[-2000:]}"
-
-
 @contextlib.contextmanager
 def opened() -> Iterator[Browser]:
     """A browser, and its driver; both end with the block."""
-    if not _installed():
-        _install()
+    packages.require(*PACKAGES)
     with socket.create_server(("127.0.0.1", 0)) as free:
         port = free.getsockname()[1]
     process = subprocess.Popen(

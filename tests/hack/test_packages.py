@@ -1,5 +1,11 @@
 """What the machine has to have is told exactly."""
 
+import concurrent.futures
+import os
+import pathlib
+import subprocess
+import sys
+
 import pytest
 
 from localcluster import packages
@@ -33,3 +39,52 @@ def test_machines_without_apt_are_told(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PATH", "/nowhere")
     with pytest.raises(PartError, match="not installed: no-such-program"):
         packages.require(ABSENT)
+
+
+#: Like the real one on its lists: it does not wait for another that works, and fails.
+IMPATIENT = """#!/bin/sh
+mkdir "$HERE/busy" || exit 100
+for package; do :; done
+printf '#!/bin/sh\n' > "$HERE/$package" && chmod +x "$HERE/$package"
+read -r _ < "$HERE/slow"
+rmdir "$HERE/busy"
+"""
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root installs packages")
+def test_processes_that_need_packages_take_turns(tmp_path: pathlib.Path) -> None:
+    """Each gets its own, although the package manager refuses to work for two at once."""
+    (tmp_path / "apt-get").write_text(IMPATIENT)
+    (tmp_path / "apt-cache").write_text("#!/bin/sh\n")
+    for program in ("apt-get", "apt-cache"):
+        (tmp_path / program).chmod(0o755)
+    os.mkfifo(tmp_path / "slow")
+    variables = {**os.environ, "HERE": str(tmp_path), "PATH": f"{tmp_path}:{os.environ['PATH']}"}
+
+    def require(name: str) -> str:
+        code = f"from localcluster import packages as p; p.require(p.Tool(program={name!r}, packages=({name!r},)))"
+        variables["PYTHONPATH"] = os.pathsep.join(sys.path)
+        done = subprocess.run(
+            [sys.executable, "-c", code], env=variables, capture_output=True, text=True, timeout=60, check=False
+        )
+        return done.stderr if done.returncode else ""
+
+    with concurrent.futures.ThreadPoolExecutor() as pool:
+        asked = [pool.submit(require, name) for name in ("one-program", "another-program")]
+        for _ in range(20):
+            pending = [one for one in asked if not one.done()]
+            if not pending:
+                break
+            _let_go(tmp_path / "slow", pending)
+        assert [one.result() for one in asked] == ["", ""]
+
+
+def _let_go(slow: pathlib.Path, pending: list["concurrent.futures.Future[str]"]) -> None:
+    """One that works comes to its end, if any does within a moment."""
+    try:
+        descriptor = os.open(slow, os.O_WRONLY | os.O_NONBLOCK)
+    except OSError:
+        concurrent.futures.wait(pending, timeout=0.5)
+        return
+    os.write(descriptor, b"\n")
+    os.close(descriptor)

@@ -2,7 +2,6 @@
 
 import contextlib
 import json
-import os
 import pathlib
 import shutil
 import signal
@@ -13,29 +12,20 @@ import urllib.request
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-import pytest
 import yaml
 
+from localcluster import packages
 from tests import wait
 
 RULES = pathlib.Path(__file__).resolve().parents[2] / "deploy" / "monitoring" / "prometheus-rules.yaml"
 
 _SECONDS = 30.0
-_INSTALL_SECONDS = 300.0
 
 
 def program(name: str) -> str:
     """Where a program of the package is; the package is installed when it is missing."""
-    found = shutil.which(name)
-    if found is None and os.geteuid() == 0 and shutil.which("apt-get"):
-        # The package starts a server of its own where an init system runs: here no service may start.
-        environ = {**os.environ, "DEBIAN_FRONTEND": "noninteractive", "RUNLEVEL": "1"}
-        for words in (("update", "--quiet"), ("install", "--quiet", "--yes", "--no-install-recommends", "prometheus")):
-            subprocess.run(["apt-get", *words], env=environ, capture_output=True, timeout=_INSTALL_SECONDS, check=True)
-        found = shutil.which(name)
-    if found is None:
-        pytest.fail(f"{name} is missing: install the package prometheus", pytrace=False)
-    return found
+    packages.require(packages.Tool(program=name, packages=("prometheus",)))
+    return str(shutil.which(name))
 
 
 def promtool(*words: str) -> "subprocess.CompletedProcess[str]":

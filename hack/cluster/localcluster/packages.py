@@ -11,7 +11,7 @@ import subprocess
 import threading
 from collections.abc import Callable, Iterable, Sequence
 
-from localcluster import progress
+from localcluster import lock, progress
 from localcluster.part import PartError
 
 #: Where Go, Docker and Python look for the authorities they trust: Debian, Fedora, SUSE, Alpine.
@@ -78,7 +78,9 @@ def require(*tools: Tool) -> None:
             return
         if os.geteuid() != 0 or shutil.which("apt-get") is None:
             raise PartError(advice(missing))
-        _install(missing)
+        # apt-get waits by itself for the lock on what is installed, but not for the one on its lists.
+        with lock.exclusive(_LISTS, "packages"):
+            _install([tool for tool in missing if tool.is_missing()])
         still = [tool for tool in missing if tool.is_missing()]
         if still:
             raise PartError(advice(still))
@@ -94,6 +96,8 @@ def advice(missing: Iterable[Tool]) -> str:
 
 def _install(missing: Sequence[Tool]) -> None:
     """A package list can be empty (a fresh image) or older than the archive: then it is read anew."""
+    if not missing:
+        return
     if not any(_LISTS.glob("*_Packages*")):
         _apt("update")
     try:
@@ -115,7 +119,8 @@ def _is_known(package: str) -> bool:
 
 def _apt(*arguments: str) -> None:
     command = ("apt-get", f"--option=DPkg::Lock::Timeout={_LOCK_SECONDS}", *arguments)
-    variables = {**os.environ, "DEBIAN_FRONTEND": "noninteractive"}
+    # Where an init system runs some packages start a server of their own, unless this says otherwise.
+    variables = {**os.environ, "DEBIAN_FRONTEND": "noninteractive", "RUNLEVEL": "1"}
     done = subprocess.run(command, env=variables, stdin=subprocess.DEVNULL, capture_output=True, text=True, check=False)
     if done.returncode != 0:
         raise PartError(f"{' '.join(command)}: {done.stderr.strip()[-2000:]}")
