@@ -73,6 +73,7 @@ def of_kubernetes(weather: Weather) -> set[int]:
     return {int(found[1]) for line in weather.journal if (found := _OF_KUBERNETES.search(line))}
 
 
+@pytest.mark.timeout(600)
 @pytest.mark.parametrize("part", range(PARTS))
 def test_whatever_becomes_of_a_call(part: int, tmp_path: pathlib.Path, request: pytest.FixtureRequest) -> None:
     """Whichever call it is, it comes to the same end: every pod has had its devices, and none is left with a claim."""
