@@ -37,10 +37,12 @@ def publish(devices: Devices, node: str, gpus: int) -> None:
                     ],
                 }
                 found.append(one)
-    pool = {"name": node, "generation": 1, "resourceSliceCount": 1}
     sets = [{"name": f"gpu-{gpu}", "counters": {"slices": {"value": "4"}}} for gpu in range(gpus)]
-    spec = {"driver": DRIVER, "nodeName": node, "pool": pool, "devices": found, "sharedCounters": sets}
-    devices.kube.create(kinds.RESOURCESLICES, {"metadata": {"name": f"{node}-{DRIVER}"}, "spec": spec})
+    pool = {"name": node, "generation": 1, "resourceSliceCount": 2}
+    # Kubernetes refuses a slice that has both.
+    for name, there in ((f"{node}-{DRIVER}", {"devices": found}), (f"{node}-{DRIVER}-sets", {"sharedCounters": sets})):
+        spec = {"driver": DRIVER, "nodeName": node, "pool": pool, **there}
+        devices.kube.create(kinds.RESOURCESLICES, {"metadata": {"name": name}, "spec": spec})
 
 
 def divided(bridge: Bridge) -> Devices:
