@@ -215,8 +215,9 @@ def replacement(world: World, limited: dict[str, Json], owner: str) -> Json:
     """The pod that its owner made anew."""
     uid = limited[owner]["metadata"]["uid"]
     wait.until(lambda: owned(world).get(owner, limited[owner])["metadata"]["uid"] != uid, "new pod", LIMIT_SECONDS)
-    (first,) = world.placeholders(uid)
-    assert "TIMEOUT" in first.states
+    # Slurm forgets a job half a minute after its end; the event stays.
+    assert all("TIMEOUT" in first.states for first in world.placeholders(uid))
+    wait.until(lambda: "SlurmJobEnded" in world.reasons(uid), "event that the job has ended")
     return owned(world)[owner]
 
 
