@@ -8,6 +8,7 @@ import os
 
 import pytest
 
+from localcluster import gomodules
 from localcluster.config import Config
 from tests.e2e import support_health
 from tests.e2e.support_fixtures import foreign, kube, open_world, slurm, tended, work
@@ -20,6 +21,14 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption("--node-minutes", type=float, default=0.07, help="minutes of random administrators of nodes")
     parser.addoption("--node-count", type=int, default=8, help="nodes of the random administrators")
     parser.addoption("--device-rounds", type=int, default=5, help="rounds of pods and native jobs with GPUs")
+
+
+def pytest_collection_finish(session: pytest.Session) -> None:
+    """Helm is built before the first case: on a new machine that takes longer than a case may."""
+    if not session.config.option.collectonly and any(
+        "helm" in getattr(one, "fixturenames", ()) for one in session.items
+    ):
+        gomodules.tool(Config.resolve(os.environ), "helm")
 
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
