@@ -274,7 +274,7 @@ def test_every_process_can_read_the_configuration(helm: Helm, tmp_path: pathlib.
     """The daemon, the webhook and agents start with it and with their variables, whatever is switched on."""
     for values in VALUES:
         objects = support_chart.documents(helm.rendered(values))
-        (config_map,) = (one for one in objects if one["kind"] == "ConfigMap")
+        (config_map,) = (one for one in objects if one["kind"] == "ConfigMap" and "config.yaml" in one["data"])
         file = tmp_path / "config.yaml"
         file.write_text(config_map["data"]["config.yaml"])
         for deployment in (one for one in objects if one["kind"] == "Deployment"):
