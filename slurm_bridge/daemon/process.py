@@ -357,8 +357,12 @@ class Daemon:
         other = f": ask {texts.shown(leader)}" if leader else ""
         return f"this replica is not the leader{other}"
 
+    def _is_synced(self) -> bool:
+        """All that is decided by is known; the labels of namespaces are that only with parts."""
+        return self._feeds.synced and (self._parts is None or not self._labels.problem())
+
     def _supervise(self) -> None:
-        self._loops.when_synced(lambda: self._feeds.synced and not self._labels.problem())
+        self._loops.when_synced(self._is_synced)
         add = self.supervisor.add
         add("scheduler", self._loops.schedule)
         for number in range(self.settings.scheduling.workers):

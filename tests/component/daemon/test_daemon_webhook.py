@@ -24,6 +24,7 @@ from slurm_bridge.demo import pocket
 from slurm_bridge.hooks.services import ChainServices
 from slurm_bridge.model import kinds, names
 from slurm_bridge.runtime.clock import SystemClock
+from slurm_bridge.sim import faults
 from slurm_bridge.telemetry.admission import AdmissionMetrics
 from slurm_bridge.web.admission import MUTATE
 from slurm_bridge.web.routes import Request, RouteTable
@@ -227,6 +228,26 @@ def test_the_daemon_serves_it_too(
         caller = Caller(authority, daemon.daemon.server.port)
         wait.until(lambda: caller.ask("GET", "/readyz")[0] == 200, "readiness", every=0.02)
         assert caller.changed("team")
+
+
+def test_a_daemon_that_cannot_list_namespaces_schedules_all_the_same(
+    world: pocket.PocketWorld, web: Json, tmp_path: pathlib.Path
+) -> None:
+    """Only reviews need their labels: the daemon is not ready for these, and pods are bound."""
+    given = {"web": web, "admission": {"enabled": True}, "managed_namespace_selector": "batch=yes"}
+    world.kube_calls.plan(
+        faults.Answer(403, b"", "application/json"), method="GET", target=r"/namespaces\?", times=10_000
+    )
+    with running(world, tmp_path / "config.json", **given) as daemon:
+        spec = {"schedulerName": names.SCHEDULER_NAME, "containers": [{"name": "main", "image": "none"}]}
+        world.kube.create(kinds.PODS, {"metadata": {"name": "one", "namespace": "default"}, "spec": spec})
+
+        def bound() -> bool:
+            found = world.kube.get(kinds.PODS, "default", "one")
+            return bool(found and found["spec"].get("nodeName"))
+
+        wait.until(bound, "its node", 30, every=0.05)
+        assert "namespaces" in str(daemon.daemon.health.readyz())
 
 
 def test_without_a_certificate_it_does_not_start(world: pocket.PocketWorld, tmp_path: pathlib.Path) -> None:
