@@ -216,9 +216,17 @@ def replacement(world: World, limited: dict[str, Json], owner: str) -> Json:
     uid = limited[owner]["metadata"]["uid"]
     wait.until(lambda: owned(world).get(owner, limited[owner])["metadata"]["uid"] != uid, "new pod", LIMIT_SECONDS)
     # Slurm forgets a job half a minute after its end; the event stays.
-    assert all("TIMEOUT" in first.states for first in world.placeholders(uid))
-    wait.until(lambda: "SlurmJobEnded" in world.reasons(uid), "event that the job has ended")
+    jobs = world.placeholders(uid)
+    assert len(jobs) <= 1
+    assert all("TIMEOUT" in one.states for one in jobs)
+    wait.until(lambda: ended_words(world, uid), "event that the job has ended")
+    assert ["(TIMEOUT" in said for said in ended_words(world, uid)] == [True]
     return owned(world)[owner]
+
+
+def ended_words(world: World, uid: str) -> list[str]:
+    """What events say of the end of this pod's job."""
+    return [one["message"] for one in world.events(uid) if one["reason"] == "SlurmJobEnded"]
 
 
 @pytest.mark.real

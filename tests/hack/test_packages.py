@@ -1,6 +1,7 @@
 """What the machine has to have is told exactly."""
 
 import concurrent.futures
+import contextlib
 import os
 import pathlib
 import subprocess
@@ -10,6 +11,7 @@ import pytest
 
 from localcluster import packages
 from localcluster.part import PartError
+from tests import wait
 
 ABSENT = packages.Tool(program="no-such-program", packages=("newer-name", "older-name"))
 
@@ -41,6 +43,9 @@ def test_machines_without_apt_are_told(monkeypatch: pytest.MonkeyPatch) -> None:
         packages.require(ABSENT)
 
 
+#: Something else may be installed on this machine meanwhile.
+SECONDS = 100.0
+
 #: Like the real one on its lists: it does not wait for another that works, and fails.
 IMPATIENT = """#!/bin/sh
 mkdir "$HERE/busy" || exit 100
@@ -65,26 +70,22 @@ def test_processes_that_need_packages_take_turns(tmp_path: pathlib.Path) -> None
         code = f"from localcluster import packages as p; p.require(p.Tool(program={name!r}, packages=({name!r},)))"
         variables["PYTHONPATH"] = os.pathsep.join(sys.path)
         done = subprocess.run(
-            [sys.executable, "-c", code], env=variables, capture_output=True, text=True, timeout=60, check=False
+            [sys.executable, "-c", code], env=variables, capture_output=True, text=True, timeout=SECONDS, check=False
         )
         return done.stderr if done.returncode else ""
 
     with concurrent.futures.ThreadPoolExecutor() as pool:
         asked = [pool.submit(require, name) for name in ("one-program", "another-program")]
-        for _ in range(20):
-            pending = [one for one in asked if not one.done()]
-            if not pending:
-                break
-            _let_go(tmp_path / "slow", pending)
+
+        def are_over() -> bool:
+            _let_go(tmp_path / "slow")
+            return all(one.done() for one in asked)
+
+        wait.until(are_over, "end of both", SECONDS)
         assert [one.result() for one in asked] == ["", ""]
 
 
-def _let_go(slow: pathlib.Path, pending: list["concurrent.futures.Future[str]"]) -> None:
-    """One that works comes to its end, if any does within a moment."""
-    try:
-        descriptor = os.open(slow, os.O_WRONLY | os.O_NONBLOCK)
-    except OSError:
-        concurrent.futures.wait(pending, timeout=0.5)
-        return
-    os.write(descriptor, b"\n")
-    os.close(descriptor)
+def _let_go(slow: pathlib.Path) -> None:
+    """One that works comes to its end, if any does."""
+    with contextlib.suppress(OSError), os.fdopen(os.open(slow, os.O_WRONLY | os.O_NONBLOCK), "wb", 0) as file:
+        file.write(b"\n")
