@@ -31,7 +31,7 @@ class ClusterParts:
 
     def lease(self, part: str) -> str:
         """The name of the lease that the leader of this part renews."""
-        return f"{self.lease_name}.part.{part}"
+        return before_part(self.lease_name) + part
 
     def record(self, namespace: str) -> str:
         """The name of the lease that says which part has this namespace. Nothing renews it."""
@@ -45,6 +45,11 @@ class ClusterParts:
     @property
     def _before_namespace(self) -> str:
         return f"{self.lease_name}.namespace."
+
+
+def before_part(lease_name: str) -> str:
+    """What the names of the leases of parts begin with, where a daemon without parts has this one."""
+    return f"{lease_name}.part."
 
 
 def by_name(namespace: str, every: Sequence[str]) -> str:

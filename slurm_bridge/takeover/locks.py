@@ -8,7 +8,7 @@ import threading
 from collections.abc import Iterable, Sequence
 
 from slurm_bridge import ports
-from slurm_bridge.model import kinds
+from slurm_bridge.model import kinds, parts
 from slurm_bridge.model.lease import Lease
 from slurm_bridge.model.pod import Pod
 
@@ -31,7 +31,7 @@ def acting(cluster: ports.Cluster, clock: ports.Clock, own: tuple[str, str], sch
 
 
 def _concerns(lease: Lease, own: tuple[str, str], schedulers: Sequence[str]) -> bool:
-    of_a_part = lease.metadata.namespace == own[0] and lease.metadata.name.startswith(f"{own[1]}.part.")
+    of_a_part = lease.metadata.namespace == own[0] and lease.metadata.name.startswith(parts.before_part(own[1]))
     return (
         lease.key == own or of_a_part or lease.metadata.name in schedulers or lease.metadata.name.endswith(_CONTROLLERS)
     )

@@ -8,42 +8,37 @@ import pytest
 
 from slurm_bridge.model import names
 from tests import wait
-from tests.e2e import support_daemon, support_groups, support_kinds, support_servers, support_world
+from tests.e2e import (
+    support_daemon,
+    support_definitions,
+    support_groups,
+    support_kinds,
+    support_servers,
+    support_world,
+)
 from tests.e2e.support_fixtures import OpenWorld
 from tests.e2e.support_kinds import Objects
 from tests.e2e.support_servers import Json
 from tests.e2e.support_world import World
 
 ASKED = {names.JOB_PREFIX + "partition": "batch", names.JOB_PREFIX + "timelimit": "11"}
-DEFINITIONS = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
 RIGHTS = "/apis/rbac.authorization.k8s.io/v1"
 
 
 @contextlib.contextmanager
 def defined(kube: support_servers.Kubernetes, group: str) -> Iterator[str]:
     """A kind of another operator, which the daemon may read because an administrator allowed it."""
-    schema = {"type": "object", "x-kubernetes-preserve-unknown-fields": True}
-    version = {"name": "v1", "served": True, "storage": True, "schema": {"openAPIV3Schema": schema}}
-    words = {"plural": "trainings", "singular": "training", "kind": "Training"}
-    definition = {
-        "apiVersion": "apiextensions.k8s.io/v1",
-        "kind": "CustomResourceDefinition",
-        "metadata": {"name": f"trainings.{group}"},
-        "spec": {"group": group, "scope": "Namespaced", "names": words, "versions": [version]},
-    }
     head = {"apiVersion": "rbac.authorization.k8s.io/v1", "metadata": {"name": group}}
     rules = [{"apiGroups": [group], "resources": ["trainings"], "verbs": ["get"]}]
     role = {"apiGroup": "rbac.authorization.k8s.io", "kind": "ClusterRole", "name": group}
     subjects = [{"kind": "ServiceAccount", "name": "slurm-bridge", "namespace": "slurm-bridge-system"}]
     try:
-        kube.create(DEFINITIONS, definition)
         kube.create(f"{RIGHTS}/clusterroles", {**head, "kind": "ClusterRole", "rules": rules})
         bound = {**head, "kind": "ClusterRoleBinding", "roleRef": role, "subjects": subjects}
         kube.create(f"{RIGHTS}/clusterrolebindings", bound)
-        wait.until(lambda: group in {one["name"] for one in kube.get("/apis")["groups"]}, "served group", 20)
-        yield group
+        with support_definitions.served(kube, group, "v1", "Training", "trainings"):
+            yield group
     finally:
-        kube.delete(f"{DEFINITIONS}/trainings.{group}")
         kube.delete(f"{RIGHTS}/clusterrolebindings/{group}")
         kube.delete(f"{RIGHTS}/clusterroles/{group}")
 
