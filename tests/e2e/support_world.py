@@ -261,7 +261,9 @@ def namespace(kube: support_servers.Kubernetes, name: str) -> Iterator[str]:
     try:
         yield name
     finally:
-        kube.delete(f"/api/v1/namespaces/{name}/pods?gracePeriodSeconds=0")
+        # To delete hundreds of pods beside other work may take longer than an answer is waited for; the rest goes next.
+        with contextlib.suppress(TimeoutError):
+            kube.delete(f"/api/v1/namespaces/{name}/pods?gracePeriodSeconds=0")
         kube.delete(f"/api/v1/namespaces/{name}")
 
 
