@@ -37,16 +37,20 @@ SECONDS = 60.0
 #: Alerts that may fire while servers break connections on purpose, and a user writes nonsense.
 MAY_FIRE = {"SlurmBridgeHookBackground", "SlurmBridgeSurprises", "SlurmBridgeUnreadable", "SlurmBridgeOrphans"}
 
+#: Pods without a label fill the nodes; those of the small queue wait for its quota.
 QUEUES = {
     "partitions": [
         {
             "name": "default",
-            "placementrules": [{"name": "fixed", "value": "root.teams"}],
+            "placementrules": [{"name": "provided"}, {"name": "fixed", "value": "root.teams"}],
             "queues": [
                 {
                     "name": "root",
                     "submitacl": "*",
-                    "queues": [{"name": "teams", "resources": {"guaranteed": {"vcore": "4"}, "max": {"vcore": "30"}}}],
+                    "queues": [
+                        {"name": "teams", "resources": {"guaranteed": {"vcore": "4"}}},
+                        {"name": "small", "resources": {"guaranteed": {"vcore": "1"}, "max": {"vcore": "4"}}},
+                    ],
                 }
             ],
         }
@@ -109,10 +113,13 @@ class Load:
         self._families.world.kube.merge(kinds.NODES, ("", "external"), changes, "status")
 
     def step(self) -> None:
-        """New pods, an unreadable one, a cordoned node, a review, and callers without a token."""
+        """More pods than the nodes and the small queue hold, a cordoned node, a review, and callers without a token."""
         number = next(self._numbers)
-        for manifest in itertools.islice(work.beside(6, number * 10), 6):
+        for manifest in work.beside(12, number * 20):
             self._board.world.kube.create(work.kind_of(manifest), manifest)
+        small = work.pod(number * 20 + 12)
+        small["metadata"]["labels"] = {"queue": "root.small"}
+        self._board.world.kube.create(kinds.PODS, small)
         self._families.pod(f"sampled-{number}")
         changes = {"spec": {"unschedulable": next(self._nodes)}}
         self._families.world.kube.merge(kinds.NODES, ("", "external"), changes)
