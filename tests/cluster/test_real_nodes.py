@@ -138,7 +138,8 @@ def give(cluster: Cluster, name: str, *devices: str, script: str = "env | grep _
 
 def driver(device: str) -> str:
     """Slices are of the driver of the GPUs."""
-    return "cpu.local-cluster" if device.startswith("cpu") else "gpu.local-cluster"
+    kind = device.partition("-")[0]
+    return f"{'gpu' if kind == 'mig' else kind}.local-cluster"
 
 
 def allocated(name: str, holder: str, devices: Sequence[str]) -> dict[str, Any]:
@@ -206,6 +207,24 @@ def test_groups_of_cpus_are_published(cluster: Cluster) -> None:
     assert [one["attributes"]["cpuIDs"]["string"] for one in groups["real1"]] == ["0-1", "2-3"]
 
 
+def test_parts_of_cards_are_published(cluster: Cluster) -> None:
+    """All that could be made of each, with the counters that they share in a slice of their own."""
+    cards = [one["spec"] for one in cluster.objects("resourceslices") if one["spec"]["driver"] == "card.local-cluster"]
+    on = [one for one in cards if one["nodeName"] == "real1"]
+    (shared,) = [one["sharedCounters"] for one in on if "sharedCounters" in one]
+    (parts,) = [one["devices"] for one in on if "devices" in one]
+    assert [one["name"] for one in shared] == ["card-0", "card-1"]
+    assert [one["name"] for one in parts if one["attributes"]["card"]["int"] == 1] == [
+        *(f"card-1-1g-{place}" for place in range(4)),
+        *(f"card-1-2g-{place}" for place in range(2)),
+        "card-1-4g-0",
+    ]
+    assert {node: len([one for one in cards if one["nodeName"] == node]) for node in ("real1", "real2")} == {
+        "real1": 2,
+        "real2": 2,
+    }
+
+
 def test_a_container_has_the_devices_of_its_claim(cluster: Cluster) -> None:
     """Whoever writes the allocation into the claim has chosen them; and they are free again afterwards."""
     for name in ("first", "second"):
@@ -233,6 +252,20 @@ def test_no_device_is_given_twice(cluster: Cluster) -> None:
     wait.until(lambda: "gpu-0 is prepared for claim" in cluster.do("kubectl", *said), "refusal")
     cluster.do("kubectl", "delete", "pod", "holds")
     assert ended(cluster, "wants")["exitCode"] == 0
+
+
+def test_no_two_parts_overlap(cluster: Cluster) -> None:
+    """The driver makes those that do not, and refuses a part whose slots another claim has."""
+    give(cluster, "quarter", "card-0-1g-1", script="env | grep _DEVICE_; sleep infinity")
+    give(cluster, "beside", "card-0-2g-1", "card-1-4g-0")
+    assert ended(cluster, "beside")["exitCode"] == 0
+    assert cluster.do("kubectl", "logs", "beside") == "CARD_DEVICE_0=CARD-real1-0\nCARD_DEVICE_1=CARD-real1-1\n"
+    wait.until(lambda: status(cluster, "quarter")["phase"] == "Running", "holder")
+    give(cluster, "half", "card-0-2g-0")
+    said = ("get", "events", "--field-selector=involvedObject.name=half", "--output=custom-columns=:message")
+    wait.until(lambda: "card-0-slot-1 is prepared for claim" in cluster.do("kubectl", *said), "refusal")
+    cluster.do("kubectl", "delete", "pod", "quarter")
+    assert ended(cluster, "half")["exitCode"] == 0
 
 
 @pytest.mark.parametrize("part", ["kubelet", "containerd", "dra"])

@@ -31,6 +31,7 @@ _ROWS = [
         "type": "profile",
         "index": "index",
     },
+    {"device_class": support_given.CARDS, "gres": "card", "index": "card", "partitions": True},
     {"device_class": support_given.CPUS, "cpus": True, "index": "cpuID"},
 ]
 _HOOKS = ({"name": "policy"}, {"name": "eligibility"}, {"name": "device-claims", "options": {"classes": _ROWS}})
@@ -50,6 +51,9 @@ def claims(kube: servers.Kubernetes, open_world: OpenWorld, name: str, **setting
         for profile, template in support_rounds.SLICES.items():
             condition = f'device.attributes["{support_given.DEVICE_CLASS}"].profile == "{profile}"'
             made.template(template, 1, condition, device_class=support_given.SLICES)
+        for profile, template in support_rounds.PARTS.items():
+            condition = f'device.attributes["{support_given.CARDS}"].profile == "{profile}"'
+            made.template(template, 1, condition, device_class=support_given.CARDS)
         yield made
 
 

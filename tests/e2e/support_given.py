@@ -1,6 +1,6 @@
-"""Which devices processes were given, in their own words: GPUs, slices and cpus.
+"""Which devices processes were given, in their own words: GPUs, slices, cards (parts of them) and cpus.
 
-Containers say it by their variables; native jobs by CUDA's, and of cpus by what they ask Slurm.
+Containers say it by their variables; native jobs by CUDA's, and of cpus and cards by what they ask Slurm.
 """
 
 import dataclasses
@@ -17,13 +17,13 @@ from tests.e2e.support_devices import Claims
 from tests.e2e.support_servers import Json
 from tests.e2e.support_world import World
 
-DEVICE_CLASS, CPUS, SLICES = real_dra.DRIVER, real_dra.CPU_DRIVER, real_dra.SLICES
+DEVICE_CLASS, CPUS, SLICES, CARDS = real_dra.DRIVER, real_dra.CPU_DRIVER, real_dra.SLICES, real_dra.CARD_DRIVER
 
 #: One clock for all nodes: they are one machine.
 _CLOCK = "read now rest < /proc/uptime"
 #: `12.34 began NAME WORDS`, and the same when it ends.
 _LINE = re.compile(r"(?P<when>\d+\.\d+) (?P<what>began|ended) (?P<name>\S+)(?P<words>[^\n]*)")
-_IN_CONTAINERS = re.compile(r"(GPU|MIG|CPU)_DEVICE_(\d+)=\1-(\w+)-\2(?!\S)")
+_IN_CONTAINERS = re.compile(r"(GPU|MIG|CPU|CARD)_DEVICE_(\d+)=\1-(\w+)-\2(?!\S)")
 _IN_CUDA = re.compile(r"CUDA=([\d,]*)")
 
 #: Node and name of a device.
@@ -154,16 +154,17 @@ def slurms(world: World, job_id: int) -> Devices:
 
 
 def flat(held: dict[str, support_real.Held]) -> Devices:
-    """By the names that the drivers publish."""
+    """By the names that the drivers publish; of a card a pod has a part, and nobody else has another."""
     (first, *_) = hosts.real_nodes(Config(real_nodes=1))
     gpus = {
         (node, f"{'gpu' if index < first.gpus else 'mig'}-{index}") for node, one in held.items() for index in one.gpus
     }
-    return frozenset(gpus | {(node, f"cpu-{number}") for node, one in held.items() for number in one.cpus})
+    cards = {(node, f"card-{index}") for node, one in held.items() for index in one.cards}
+    return frozenset(gpus | cards | {(node, f"cpu-{number}") for node, one in held.items() for number in one.cpus})
 
 
 def but_cpus(devices: Devices) -> Devices:
-    """GPUs and slices."""
+    """GPUs, slices and cards."""
     return frozenset(one for one in devices if not one[1].startswith("cpu-"))
 
 

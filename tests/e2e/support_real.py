@@ -123,10 +123,11 @@ class Held:
 
     cpus: frozenset[int]
     gpus: frozenset[int]  # slices are numbered on
+    cards: frozenset[int]
 
 
 def held(world: World, job_id: int) -> dict[str, Held]:
-    """Node -> the cpus and GPUs that Slurm gave."""
+    """Node -> the cpus, GPUs and cards that Slurm gave."""
     return held_in(world.slurm.command("scontrol", "--oneliner", "show", "job", "--details", str(job_id)))
 
 
@@ -142,10 +143,15 @@ def held_in(text: str) -> dict[str, Held]:
     """Of one job, in the words of scontrol."""
     found = {}
     for node, cpus, rest in re.findall(r"Nodes=(\S+) CPU_IDs=(\S+)( [^\n]*?)(?= Nodes=| MinCPUsNode|$)", text):
-        gpus = [numbers(one) for one in re.findall(r"IDX:([\d,-]+)", rest)]
         for name in support_servers.expanded(node):
-            found[name] = Held(cpus=numbers(cpus), gpus=frozenset().union(*gpus))
+            found[name] = Held(cpus=numbers(cpus), gpus=_indices("gpu", rest), cards=_indices("card", rest))
     return found
+
+
+def _indices(gres: str, words: str) -> frozenset[int]:
+    """Of one GRES, in `GRES=gpu:a:2(IDX:0-1),gpu:b:1(IDX:2),card:1(IDX:0)`."""
+    found = re.findall(rf"\b{gres}(?::[^,:()]+)?:\d+\(IDX:([\d,-]+)\)", words)
+    return frozenset().union(*map(numbers, found))
 
 
 def numbers(text: str) -> frozenset[int]:

@@ -1,4 +1,4 @@
-"""Rounds of pods, gangs and native jobs with GPUs, slices and cpus at random.
+"""Rounds of pods, gangs and native jobs with GPUs, slices, cards and cpus at random.
 
 All say what they were given, and how long they had it.
 """
@@ -25,6 +25,8 @@ TEMPLATES = {1: "one", 2: "two"}
 CPUS = {1: "core", 2: "cores"}
 #: Profile -> the template for a slice of it.
 SLICES = {profile: f"slice-{profile.partition('g.')[0]}" for profile in dict.fromkeys(hosts.SLICES)}
+#: Profile -> the template for a part of a card.
+PARTS = {profile: f"part-{profile}" for profile in ("1g", "2g", "4g")}
 
 #: A round asks for about twice of what there is, for seconds.
 SECONDS = 120.0
@@ -100,7 +102,7 @@ class Rounds:
 
     def _submit(self) -> int:
         profiles = [f"--gres=gpu:{profile}:1" for profile in SLICES]
-        wanted = self._random.choice([*map(support_given.whole, (1, 2, 3)), *profiles, ""])
+        wanted = self._random.choice([*map(support_given.whole, (1, 2, 3)), *profiles, "--gres=card:1", ""])
         cpus = f"--cpus-per-task={self._random.randint(1, 2)}"
         return support_given.submit(self._world, self._seconds(), *filter(None, (wanted, cpus)))
 
@@ -113,8 +115,8 @@ class Rounds:
         return name
 
     def _wish(self) -> tuple[list[str], int]:
-        """Claims of GPUs or slices, of cpus, or of both, and as many cpus as they ask for."""
-        devices = self._random.choice([*TEMPLATES.values(), *SLICES.values()])
+        """Claims of GPUs, slices or cards, of cpus, or of both, and as many cpus as they ask for."""
+        devices = self._random.choice([*TEMPLATES.values(), *SLICES.values(), *PARTS.values()])
         cpus = self._random.choice([None, *CPUS])
         if cpus is None:
             return [devices], 1

@@ -138,6 +138,28 @@ def test_a_pod_is_given_the_slice_that_a_native_job_leaves(claims: Claims) -> No
     support_rounds.await_nothing(claims)
 
 
+def test_a_pod_has_a_part_of_the_card_that_a_native_job_leaves(claims: Claims) -> None:
+    """Parts are made of whole cards: the next pod, although its part would fit beside the first, waits for a card."""
+    world, half = claims.world, support_rounds.PARTS["2g"]
+    native = support_given.submit(world, "infinity", "--gres=card:1", "--nodelist=real1")
+    wait.until(lambda: native in support_given.by_native(world), "the native job's words", support_real.SECONDS)
+    world.create(support_given.pod(claims, "half", half, node="real1"))
+    pod = world.await_pod("half", "a process", support_real.runs, support_real.SECONDS)
+    told, slurms = support_given.by_pod(world, "half").devices, support_given.slurms(world, support_world.job_id(pod))
+    assert told == support_given.but_cpus(slurms) == {("real1", "card-1")}
+    assert claims.of(pod) == [("real1", "card-1-2g-0")]
+    (late,) = world.create(support_given.pod(claims, "late", support_rounds.PARTS["4g"], node="real1"))
+    job = world.await_placeholder(late["metadata"]["uid"])
+    assert support_real.state(world, job.job_id) == "PENDING"
+    world.slurm.cancel(native)
+    pod = world.await_pod("late", "a process", support_real.runs, support_real.SECONDS)
+    assert support_given.by_pod(world, "late").devices == {("real1", "card-0")}
+    assert claims.of(pod) == [("real1", "card-0-4g-0")]
+    for name in ("half", "late"):
+        world.delete(name)
+    support_rounds.await_nothing(claims)
+
+
 def test_no_device_is_given_twice(claims: Claims, rounds: Rounds, request: pytest.FixtureRequest) -> None:
     """Random native jobs, pods and gangs ask for more than there is, round after round."""
     for _ in range(request.config.getoption("--device-rounds")):

@@ -67,16 +67,17 @@ def test_slurm_waits_for_their_slurmd() -> None:
         ["NodeName=real1", "NodeAddr=127.0.0.1", "Port=20025"],
         ["NodeName=real2", "NodeAddr=127.0.0.1", "Port=20026"],
     ]
-    devices = "Gres=gpu:pretended:4,gpu:1g.10gb:2,gpu:2g.20gb:1"
+    devices = "Gres=gpu:pretended:4,gpu:1g.10gb:2,gpu:2g.20gb:1,card:2"
     assert all(line.endswith(f"{devices} Feature=real State=UNKNOWN") for line in real)
     assert "PartitionName=hybrid Nodes=real[1-2]" in files["slurm.conf"]
     assert lines(files["gres.conf"], "NodeName=real") == [
-        f"NodeName={node} Name=gpu {words}"
+        f"NodeName={node} Name={words}"
         for node in ("real1", "real2")
         for words in (
-            "Type=pretended File=/dev/null,/dev/zero,/dev/full,/dev/random",
-            "Type=1g.10gb File=/dev/urandom,/dev/tty",
-            "Type=2g.20gb File=/dev/ptmx",
+            "gpu Type=pretended File=/dev/null,/dev/zero,/dev/full,/dev/random",
+            "gpu Type=1g.10gb File=/dev/urandom,/dev/tty",
+            "gpu Type=2g.20gb File=/dev/ptmx",
+            "card File=/dev/null,/dev/zero",
         )
     ]
     assert "switch: hybrid\n      nodes: real[1-2]" in files["topology.yaml"]

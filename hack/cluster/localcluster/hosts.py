@@ -36,6 +36,7 @@ class Host:
     block: str
     threads_per_core: int
     slices: tuple[str, ...] = ()  # the profiles of one more GPU's parts
+    cards: int = 0  # GPUs of another kind, which claims divide
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
@@ -102,6 +103,9 @@ HYBRID = "hybrid"
 #: The whole GPUs of a real node, and the profiles of the parts of one more, are types of the same GRES.
 WHOLE, SLICES = "pretended", ("1g.10gb", "1g.10gb", "2g.20gb")
 
+#: GPUs that are divided when a claim has a part, and how many parts could be made of each. Slurm counts whole ones.
+CARDS, PARTS = 2, 7
+
 #: Each has one of the ports that follow each other, and addresses for its pods.
 MOST_REAL_NODES = 7
 
@@ -122,6 +126,7 @@ def _real_host(number: int) -> Host:
         gpus=4,
         gpu_type=WHOLE,
         slices=SLICES,
+        cards=CARDS,
         features=("real",),
         partitions=(HYBRID,),
         rack=HYBRID,

@@ -1,7 +1,8 @@
 """The drivers of a real node's devices for claims (go/dra): what Slurm was told of, with the same indices.
 
-A container that was given one has a variable GPU_DEVICE_<index>, MIG_DEVICE_<index> or CPU_DEVICE_<id>. A device that a
-claim holds is prepared for no other. The same CPUs are published one by one, and as groups by their NUMA nodes.
+A container that was given one has a variable GPU_DEVICE_<index>, MIG_DEVICE_<index>, CPU_DEVICE_<id> or
+CARD_DEVICE_<index>. A device that a claim holds is prepared for no other. The same CPUs are published one by one, and
+as groups by their NUMA nodes. Of cards all parts are published that could be made.
 """
 
 import pathlib
@@ -13,6 +14,7 @@ from localcluster.part import PartError
 from localcluster.real_machine import Machine
 
 DRIVER, CPU_DRIVER, GROUP_DRIVER = "gpu.local-cluster", "cpu.local-cluster", "group.local-cluster"
+CARD_DRIVER = "card.local-cluster"
 #: What counts the CPUs of a group, and how many groups there are.
 CAPACITY, GROUPS = f"{GROUP_DRIVER}/cpu", 2
 #: Slices of GPUs have a DeviceClass of their own.
@@ -41,6 +43,7 @@ def _arguments(config: Config, machine: Machine) -> list[str]:
         f"--gpus={host.gpus}",
         f"--slices={','.join(host.slices)}",
         f"--cpus={host.cpus}",
+        f"--cards={host.cards}",
         f"--cdi={real_runtime.CDI}",
     ]
 
@@ -65,7 +68,8 @@ def _complaint(config: Config, machine: Machine) -> str:
     except PartError as error:
         return str(error)
     ours = [one["spec"] for one in found if one["spec"].get("nodeName") == machine.node]
-    published = sum(len(one["devices"]) for one in ours if one["driver"] in (DRIVER, CPU_DRIVER, GROUP_DRIVER))
+    drivers = (DRIVER, CPU_DRIVER, GROUP_DRIVER, CARD_DRIVER)
+    published = sum(len(one.get("devices", ())) for one in ours if one["driver"] in drivers)
     host = _host(config, machine)
-    wanted = host.gpus + len(host.slices) + host.cpus + min(GROUPS, host.cpus)
+    wanted = host.gpus + len(host.slices) + host.cpus + min(GROUPS, host.cpus) + hosts.PARTS * host.cards
     return "" if published == wanted else f"{published} of {wanted} devices are published"

@@ -43,9 +43,10 @@ DYNAMIC = "dynamic"
 #: After so long without a slurmd a node is down; tests wait for it.
 SLURMD_SECONDS = 30
 
-#: What stands for the GPUs of a real node, and for the slices of one more.
+#: What stands for the GPUs of a real node, for the slices of one more, and for its cards.
 DEVICES = ("/dev/null", "/dev/zero", "/dev/full", "/dev/random")
 SLICES = ("/dev/urandom", "/dev/tty", "/dev/ptmx")
+CARDS = ("/dev/null", "/dev/zero")
 
 LICENSES = "matlab:10,ansys:2"
 
@@ -102,7 +103,7 @@ def _scheduling() -> Iterable[str]:
         "SelectType=select/cons_tres",
         "SelectTypeParameters=CR_Core_Memory",
         "PriorityType=priority/multifactor",
-        "GresTypes=gpu",
+        "GresTypes=gpu,card",
         f"Licenses={LICENSES}",
     )
 
@@ -144,11 +145,13 @@ def _real(config: Config, real: Sequence[hosts.Host]) -> Iterable[str]:
 
 
 def _real_gres(host: hosts.Host) -> Iterable[str]:
-    """A GPU, and a slice of one, is a file: any device that every container has will do. Indices follow the lines."""
+    """What is counted is a file: any device that every container has will do. Indices follow the lines."""
     devices = [(host.gpu_type, file) for file in DEVICES[: host.gpus]]
     devices += zip(host.slices, SLICES, strict=False)
     for kind, group in itertools.groupby(devices, key=lambda one: one[0]):
         yield f"NodeName={host.slurm_name} Name=gpu Type={kind} File={','.join(file for _, file in group)}"
+    if host.cards:
+        yield f"NodeName={host.slurm_name} Name=card File={','.join(CARDS[: host.cards])}"
 
 
 def _shape(machine: hosts.Host) -> str:
@@ -164,7 +167,8 @@ def _shape(machine: hosts.Host) -> str:
 def _gres(machine: hosts.Host) -> str:
     whole = ":".join(word for word in ("gpu", machine.gpu_type, str(machine.gpus)) if word)
     slices = (f"gpu:{kind}:{len(list(group))}" for kind, group in itertools.groupby(machine.slices))
-    return ",".join((whole, *slices))
+    cards = [f"card:{machine.cards}"] if machine.cards else []
+    return ",".join((whole, *slices, *cards))
 
 
 def _partitions(machines: Sequence[hosts.Host]) -> Iterable[str]:

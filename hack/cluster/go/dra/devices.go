@@ -13,18 +13,25 @@ const (
 	gpuDriver   = "gpu.local-cluster"
 	cpuDriver   = "cpu.local-cluster"
 	groupDriver = "group.local-cluster"
+	cardDriver  = "card.local-cluster"
 	model       = "pretended"
 
 	// capacity counts the CPUs of a group.
 	capacity = groupDriver + "/cpu"
+
+	// slots are how many of the smallest parts a card can be divided into.
+	slots = 4
 )
 
-// thing is a device, and the variable of the containers that get it. Claims share one that has CPUs.
+// thing is a device, and the variable of the containers that get it. Claims share one that has CPUs. A part of a card
+// takes slots of it, which other parts take as well: of these only one can be made at a time.
 type thing struct {
 	name       string
 	attributes map[resourceapi.QualifiedName]resourceapi.DeviceAttribute
 	variable   string
 	cpus       cpuset.CPUSet
+	card       string
+	slots      []string
 }
 
 // device is what is published of it.
@@ -35,7 +42,32 @@ func (t thing) device() resourceapi.Device {
 		amount := resourceapi.DeviceCapacity{Value: *resource.NewQuantity(int64(size), resource.DecimalSI)}
 		made.Capacity = map[resourceapi.QualifiedName]resourceapi.DeviceCapacity{capacity: amount}
 	}
+	if len(t.slots) > 0 {
+		consumed := resourceapi.DeviceCounterConsumption{CounterSet: t.card, Counters: counters(t.slots)}
+		made.ConsumesCounters = []resourceapi.DeviceCounterConsumption{consumed}
+	}
 	return made
+}
+
+// holds are what no two claims may have at once, for a device that is not shared.
+func (t thing) holds() []string {
+	if len(t.slots) == 0 {
+		return []string{t.name}
+	}
+	var names []string
+	for _, slot := range t.slots {
+		names = append(names, t.card+"-"+slot)
+	}
+	return names
+}
+
+// counters have one of each slot.
+func counters(slots []string) map[string]resourceapi.Counter {
+	found := make(map[string]resourceapi.Counter)
+	for _, slot := range slots {
+		found[slot] = resourceapi.Counter{Value: *resource.NewQuantity(1, resource.DecimalSI)}
+	}
+	return found
 }
 
 func number(value int) resourceapi.DeviceAttribute {
@@ -127,6 +159,51 @@ func groups(count int) []thing {
 		})
 	}
 	return found
+}
+
+// parts are all that could be made of cards: four quarters, two halves, or the whole.
+func parts(node string, cards int) []thing {
+	var found []thing
+	for index := range cards {
+		card := fmt.Sprintf("card-%d", index)
+		for _, size := range []int{1, 2, slots} {
+			profile := fmt.Sprintf("%dg", size)
+			for place := range slots / size {
+				name := fmt.Sprintf("%s-%s-%d", card, profile, place)
+				found = append(found, thing{
+					name: name,
+					attributes: map[resourceapi.QualifiedName]resourceapi.DeviceAttribute{
+						"card":    number(index),
+						"profile": word(profile),
+						"uuid":    word(fmt.Sprintf("CARD-%s-%d-%s-%d", node, index, profile, place)),
+					},
+					variable: fmt.Sprintf("CARD_DEVICE_%d=CARD-%s-%d", index, node, index),
+					card:     card,
+					slots:    slotNames()[place*size : (place+1)*size],
+				})
+			}
+		}
+	}
+	return found
+}
+
+// counterSets are what the parts of each card share.
+func counterSets(things []thing) []resourceapi.CounterSet {
+	var found []resourceapi.CounterSet
+	for _, one := range things {
+		if one.card != "" && (len(found) == 0 || found[len(found)-1].Name != one.card) {
+			found = append(found, resourceapi.CounterSet{Name: one.card, Counters: counters(slotNames())})
+		}
+	}
+	return found
+}
+
+func slotNames() []string {
+	var names []string
+	for slot := range slots {
+		names = append(names, fmt.Sprintf("slot-%d", slot))
+	}
+	return names
 }
 
 func words(list string) []string {

@@ -1,6 +1,7 @@
-// Command dra is three drivers of dynamic resources for the tests: of GPUs with their slices, of CPUs, and of groups of
-// CPUs. Its devices are names, and a container that gets one has a variable for it. What they must never do they refuse:
-// prepare one device, or one CPU of a group, for two claims at once.
+// Command dra is four drivers of dynamic resources for the tests: of GPUs with their slices, of CPUs, of groups of CPUs,
+// and of cards that are divided when a claim has a part. Its devices are names, and a container that gets one has a
+// variable for it. What they must never do they refuse: prepare one device, one CPU of a group, or one slot of a card
+// for two claims at once.
 package main
 
 import (
@@ -29,7 +30,7 @@ import (
 const kubelet = "/var/lib/kubelet"
 
 // driver knows which claim holds a device: one file per device, with the claim's UID, outlives a restart. Of groups the
-// claims hold parts.
+// claims hold CPUs, of cards slots.
 type driver struct {
 	name     string
 	node     string
@@ -44,16 +45,18 @@ func main() {
 	whole := flag.Int("gpus", 4, "how many whole GPUs")
 	profiles := flag.String("slices", "", "the profiles of the slices of one more GPU")
 	cores := flag.Int("cpus", 0, "how many CPUs")
+	cards := flag.Int("cards", 0, "how many cards that are divided when a claim has a part")
 	cdi := flag.String("cdi", "/run/cdi", "where the container runtime looks for devices")
 	klog.InitFlags(nil)
 	flag.Parse()
 	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGTERM, syscall.SIGINT)
 	defer stop()
-	devices, each := gpus(*node, *whole, words(*profiles)), cpus(*node, *cores)
+	devices, each, divided := gpus(*node, *whole, words(*profiles)), cpus(*node, *cores), parts(*node, *cards)
 	drivers := []*driver{
 		{name: gpuDriver, node: *node, things: devices, parts: devices},
 		{name: cpuDriver, node: *node, things: each, parts: each},
 		{name: groupDriver, node: *node, things: groups(*cores), parts: each},
+		{name: cardDriver, node: *node, things: divided, parts: divided},
 	}
 	if err := run(ctx, *config, *cdi, drivers); err != nil {
 		klog.ErrorS(err, "the drivers end")
@@ -102,13 +105,16 @@ func (d *driver) serve(ctx context.Context, client kubernetes.Interface, cdi str
 	return nil
 }
 
-// resources are one pool with the node's name.
+// resources are one pool with the node's name; counters that devices share are in a slice of their own.
 func (d *driver) resources() resourceslice.DriverResources {
 	var devices []resourceapi.Device
 	for _, one := range d.things {
 		devices = append(devices, one.device())
 	}
 	pool := resourceslice.Pool{Slices: []resourceslice.Slice{{Devices: devices}}}
+	if shared := counterSets(d.things); len(shared) > 0 {
+		pool.Slices = append(pool.Slices, resourceslice.Slice{SharedCounters: shared})
+	}
 	return resourceslice.DriverResources{Pools: map[string]resourceslice.Pool{d.node: pool}}
 }
 
@@ -249,7 +255,12 @@ func (d *driver) hold(part string, given resourceapi.DeviceRequestAllocationResu
 	}
 	for _, one := range d.parts {
 		if part == one.name {
-			return d.note(one.name, claim)
+			for _, held := range one.holds() {
+				if err := d.note(held, claim); err != nil {
+					return err
+				}
+			}
+			return nil
 		}
 	}
 	return fmt.Errorf("there is no device %q", part)
@@ -282,9 +293,11 @@ func (d *driver) UnprepareResourceClaims(
 func (d *driver) release(claim types.UID) error {
 	var failures []error
 	for _, one := range d.parts {
-		file := filepath.Join(d.prepared, one.name)
-		if holder, err := os.ReadFile(file); err == nil && types.UID(holder) == claim {
-			failures = append(failures, os.Remove(file))
+		for _, held := range one.holds() {
+			file := filepath.Join(d.prepared, held)
+			if holder, err := os.ReadFile(file); err == nil && types.UID(holder) == claim {
+				failures = append(failures, os.Remove(file))
+			}
 		}
 	}
 	return errors.Join(failures...)
