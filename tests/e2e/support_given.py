@@ -154,7 +154,7 @@ def slurms(world: World, job_id: int) -> Devices:
 
 
 def flat(held: dict[str, support_real.Held]) -> Devices:
-    """By the names that the drivers publish; of a card a pod has a part, and nobody else has another."""
+    """By the names that the drivers publish; of a card a pod has one part, and all others stay free."""
     (first, *_) = hosts.real_nodes(Config(real_nodes=1))
     gpus = {
         (node, f"{'gpu' if index < first.gpus else 'mig'}-{index}") for node, one in held.items() for index in one.gpus
