@@ -48,6 +48,7 @@ _RULES, _DASHBOARD = ".Values.monitoring.rules", ".Values.monitoring.dashboard"
 #: Every file of deploy/ that objects of a release come from.
 TEMPLATES: Final[tuple[Template, ...]] = (
     Template(source="rbac.yaml"),
+    Template(source="lease.yaml", when='include "slurm-bridge.ownsLease" .'),
     Template(source="deployment.yaml"),
     Template(source="pdb.yaml", when=_BUDGET),
     Template(source="networkpolicy.yaml", when=_NETWORK),

@@ -378,7 +378,7 @@ def path_of(one: Json) -> str:
 def test_a_release_is_installed_upgraded_rolled_back_and_uninstalled(
     helm: Helm, kube: support_servers.Kubernetes, namespace: str
 ) -> None:
-    """Objects follow the values each time, the certificate stays the same, and nothing is left but what others made."""
+    """Objects follow the values each time, the certificate and the Lease's holder stay, and nothing of it is left."""
     token = {"apiVersion": "v1", "kind": "Secret", "metadata": {"name": "of-others"}, "data": {"token": "eA=="}}
     others = kube.create(f"/api/v1/namespaces/{namespace}/secrets", token)
     values, own = released(namespace), ("--namespace", namespace)
@@ -389,6 +389,8 @@ def test_a_release_is_installed_upgraded_rolled_back_and_uninstalled(
     secret = path_of(first[f"Secret {name}-webhook"])
     deployment = path_of(first[f"Deployment {name}"])
     made = kube.get(secret)["data"]
+    lease = path_of(first[f"Lease {name}"])
+    kube.merge(lease, {"spec": {"holderIdentity": "a-replica"}})
     wait.until(lambda: kube.get(deployment)["status"].get("replicas") == 2, "pods of the Deployment")
 
     changed = merged(values, {"replicas": 3, "config": {"defaults": {"partition": "big"}, "nodes": {"enabled": True}}})
@@ -399,11 +401,13 @@ def test_a_release_is_installed_upgraded_rolled_back_and_uninstalled(
     config = yaml.safe_load(kube.get(path_of(second[f"ConfigMap {name}"]))["data"]["config.yaml"])
     assert config["defaults"]["partition"] == "big"
     assert kube.get(secret)["data"] == made
+    assert kube.get(lease)["spec"] == {"holderIdentity": "a-replica"}
 
     helm.said("rollback", namespace, "1", *own)
     assert kube.get(deployment)["spec"]["replicas"] == 2
     assert kube.find(path_of(second[f"ClusterRole {name}-nodes"])) is None
     assert kube.get(secret)["data"] == made
+    assert kube.get(lease)["spec"] == {"holderIdentity": "a-replica"}
 
     helm.said("uninstall", namespace, *own)
     wait.until(lambda: not any(kube.find(path_of(one)) for one in second.values()), "end of all objects")
@@ -463,6 +467,7 @@ def installed(
         yield pod
         helm.said("uninstall", namespace, "--namespace", namespace)
         wait.until(lambda: kube.find(path_of(pod)) is None, "end of the daemon's pod")
+        assert kube.items(f"/apis/coordination.k8s.io/v1/namespaces/{namespace}/leases") == [], "the daemon's Lease"
 
 
 def bound_by_hand(kube: support_servers.Kubernetes, namespace: str) -> Json:

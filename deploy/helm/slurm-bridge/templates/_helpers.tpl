@@ -22,6 +22,13 @@ the daemon's environment, because the webhook and the agents read this configura
 {{- toYaml $config }}
 {{- end }}
 
+{{/* Not empty where the Lease is part of the release: no daemon or other release has made it. */}}
+{{- define "slurm-bridge.ownsLease" -}}
+{{- $lease := (include "slurm-bridge.config" . | fromYaml).leader_election }}
+{{- $found := lookup "coordination.k8s.io/v1" "Lease" $lease.namespace $lease.name }}
+{{- if or (not $found) (eq .Release.Name (dig "metadata" "annotations" "meta.helm.sh/release-name" "" $found)) }}true{{ end }}
+{{- end }}
+
 {{/* The names of the hooks in the configuration, as JSON. */}}
 {{- define "slurm-bridge.hooks" -}}
 {{- $names := list }}
