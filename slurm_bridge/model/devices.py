@@ -99,9 +99,17 @@ class DeviceTaint(Record, frozen=True, kw_only=True):
 
 
 class CounterConsumption(Record, frozen=True, kw_only=True):
-    """A part of what several devices share."""
+    """A part of what several devices share; of the counters only the names are read."""
 
     counter_set: str = ""
+    counters: dict[str, Any] = {}
+
+
+class CounterSet(Record, frozen=True, kw_only=True):
+    """What several devices share."""
+
+    name: str = ""
+    counters: dict[str, Any] = {}
 
 
 class DeviceAttribute(Record, frozen=True, kw_only=True):
@@ -175,6 +183,7 @@ class ResourceSliceSpec(Record, frozen=True, kw_only=True):
     node_name: str = ""
     pool: ResourcePool = ResourcePool()
     devices: tuple[Device, ...] = ()
+    shared_counters: tuple[CounterSet, ...] = ()
 
 
 class ResourceSlice(Object, frozen=True, kw_only=True):
@@ -354,11 +363,29 @@ def pools(slices: Iterable[ResourceSlice]) -> Mapping[tuple[str, str, str], Sequ
 
 def published(specs: Sequence[ResourceSliceSpec]) -> tuple[Device, ...] | None:
     """The devices of one pool of one node, by its newest generation; None while the driver is still publishing it."""
-    newest = max(spec.pool.generation for spec in specs)
-    current = [spec for spec in specs if spec.pool.generation == newest]
+    current = _newest(specs)
     if any(spec.pool.resource_slice_count != len(current) for spec in current):
         return None
     return tuple(device for spec in current for device in spec.devices)
+
+
+def _newest(specs: Sequence[ResourceSliceSpec]) -> Sequence[ResourceSliceSpec]:
+    newest = max(spec.pool.generation for spec in specs)
+    return [spec for spec in specs if spec.pool.generation == newest]
+
+
+def miscounted(specs: Sequence[ResourceSliceSpec]) -> bool:
+    """Whether a set of counters is there twice, or devices of the pool consume what is not there.
+
+    Kubernetes gives away no device of such a pool.
+    """
+    current = _newest(specs)
+    sets = [one for spec in current for one in spec.shared_counters]
+    there = {one.name: one.counters.keys() for one in sets}
+    consumed = (one for spec in current for device in spec.devices for one in device.consumes_counters)
+    return len(there) < len(sets) or any(
+        one.counter_set not in there or not one.counters.keys() <= there[one.counter_set] for one in consumed
+    )
 
 
 def usable(devices: Sequence[Device]) -> tuple[Device, ...]:

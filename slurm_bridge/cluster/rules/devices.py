@@ -1,8 +1,9 @@
 """Devices of nodes: which of them a request may get, and one for each of several requests. Pure.
 
-A device counts if its driver has published its whole pool, no taint keeps pods from it, it is not shared between
-claims, and it needs no preparation by a third party (binding conditions). Of groups of CPUs, which claims share, each
-CPU counts by itself. Partitions, which share counters, count where the table says that Slurm gives the whole.
+A device counts if its driver has published its whole pool, with all counters that devices share, no taint keeps pods
+from it, it is not shared between claims, and it needs no preparation by a third party (binding conditions). Of groups
+of CPUs, which claims share, each CPU counts by itself. Partitions, which share counters, count where the table says
+that Slurm gives the whole.
 """
 
 import dataclasses
@@ -232,7 +233,8 @@ def by_node(slices: Iterable[ResourceSlice]) -> Mapping[str, NodeInventory]:
     others: dict[str, list[NodeDevice]] = {}
     for (node, driver, pool), specs in devices.pools(slices).items():
         published = devices.published(specs)
-        counting = {one.name: one for one in devices.with_partitions(published or ())}
+        sound = () if published is None or devices.miscounted(specs) else published
+        counting = {one.name: one for one in devices.with_partitions(sound)}
         together = _together(one.counter_sets for one in published or ())
         for one in published if published is not None else (Device(),):
             id_ = DeviceId(driver, pool, one.name)

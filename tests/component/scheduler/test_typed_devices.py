@@ -161,7 +161,10 @@ def test_partitions_that_consume_counters_are_none(bridge: Bridge, devices: Devi
     name = f"n1-{DRIVER}"
     published: Any = bridge.kube.get(kinds.RESOURCESLICES, "", name)
     parts = [{**one, "consumesCounters": [{"counterSet": "gpu-0"}]} for one in published["spec"]["devices"]]
-    bridge.kube.merge(kinds.RESOURCESLICES, ("", name), {"spec": {"devices": parts}})
+    pool = {**published["spec"]["pool"], "resourceSliceCount": 2}
+    bridge.kube.merge(kinds.RESOURCESLICES, ("", name), {"spec": {"devices": parts, "pool": pool}})
+    sets = {"driver": DRIVER, "nodeName": "n1", "pool": pool, "sharedCounters": [{"name": "gpu-0", "counters": {}}]}
+    bridge.kube.create(kinds.RESOURCESLICES, {"metadata": {"name": f"{name}-sets"}, "spec": sets})
     devices.template("small", exactly("s", 1, of(SMALL)))
     bridge.pod("a", spec=using("small"))
     bridge.run(3)

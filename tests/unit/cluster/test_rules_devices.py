@@ -8,6 +8,7 @@ import pytest
 from slurm_bridge.cluster.rules import devices
 from slurm_bridge.model.devices import (
     CounterConsumption,
+    CounterSet,
     Device,
     DeviceId,
     ResourcePool,
@@ -63,6 +64,33 @@ def test_a_long_chain_is_no_recursion() -> None:
     assert found == (*every[1:], every[0])
 
 
+def slices(made: tuple[Device, ...], *sets: str, counter: str = "c") -> list[ResourceSlice]:
+    """Devices, and in a slice of their own the sets of counters that they share."""
+    shared = tuple(CounterSet(name=one, counters={counter: {"value": "1"}}) for one in sets)
+    pool = ResourcePool(name="p", generation=1, resource_slice_count=2)
+    both = (
+        ResourceSliceSpec(driver="d", node_name="n1", pool=pool, devices=made),
+        ResourceSliceSpec(driver="d", node_name="n1", pool=pool, shared_counters=shared),
+    )
+    return [ResourceSlice(metadata=ObjectMeta(name=f"s{place}"), spec=spec) for place, spec in enumerate(both)]
+
+
+@pytest.mark.parametrize(
+    ("sets", "counter"),
+    [(("g1",), "c"), (("g0", "g0"), "c"), (("g0",), "other")],
+    ids=["no set", "twice", "no counter"],
+)
+def test_no_device_of_a_pool_counts_whose_counters_are_wrong(sets: tuple[str, ...], counter: str) -> None:
+    """As in Kubernetes; they keep their names, because claims may have them."""
+    part = CounterConsumption(counter_set="g0", counters={"c": {"value": "1"}})
+    made = (Device(name="part", consumes_counters=(part,)), Device(name="beside"))
+    right = devices.by_node(slices(made, "g0"))["n1"]
+    assert [one.id.device for one in right.usable] == ["beside", "part"]
+    wrong = devices.by_node(slices(made, *sets, counter=counter))["n1"]
+    assert wrong.usable == ()
+    assert [one.id.device for one in wrong.kept_back] == ["beside", "part"]
+
+
 def test_parts_that_overlap_by_way_of_others_are_of_one_whole() -> None:
     """Without an index, counters that any device shares are those of one thing: no claim gets two parts of it."""
     parts = {"a": ("g0",), "b": ("g0", "m0"), "c": ("m0",), "d": ("g1",)}
@@ -70,9 +98,7 @@ def test_parts_that_overlap_by_way_of_others_are_of_one_whole() -> None:
         Device(name=name, consumes_counters=tuple(CounterConsumption(counter_set=one) for one in sets))
         for name, sets in parts.items()
     )
-    pool = ResourcePool(name="p", generation=1, resource_slice_count=1)
-    spec = ResourceSliceSpec(driver="d", node_name="n1", pool=pool, devices=made)
-    there = devices.by_node([ResourceSlice(metadata=ObjectMeta(name="s"), spec=spec)])["n1"].usable
+    there = devices.by_node(slices(made, "g0", "g1", "m0"))["n1"].usable
     row = DeviceRow(device_class="d", driver="d", gres=Gres(name="gpu", type="", count=1), chosen=True, partitions=True)
     assert len({devices.whole(one, row) for one in there}) == 2
     wanted = AskedDevices(request="r", row=row, count=1)
