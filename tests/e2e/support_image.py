@@ -3,8 +3,10 @@
 import hashlib
 import pathlib
 import sys
+import tempfile
 from collections.abc import Iterable
 
+import slurm_bridge
 from localcluster import engine, image
 from localcluster.config import PROJECT, Config
 
@@ -27,6 +29,31 @@ def built(config: Config) -> str:
         arguments = (f"--build-arg=BASE={base}", "--build-arg=PIP_OPTIONS=--no-index --find-links=wheels")
         _build(config, tag, DOCKERFILE, PROJECT, *arguments)
         _forget_others(config, tag)
+    return tag
+
+
+#: The version that comes after this one.
+NEXT = f"{slurm_bridge.__version__}.post1"
+
+
+def successor(config: Config, name: str) -> str:
+    """The name of an image that differs from this one in the version of the program."""
+    tag = f"{name}-next"
+    if not engine.succeeds(config, "image", "inspect", tag):
+        where = "import slurm_bridge; print(slurm_bridge.__file__)"
+        file = engine.docker(config, "run", "--rm", "--network=none", "--entrypoint=python3", name, "-c", where)
+        container = engine.docker(config, "create", name)
+        try:
+            with tempfile.NamedTemporaryFile("w", suffix=".py") as changed:
+                written = pathlib.Path(slurm_bridge.__file__).read_text()
+                changed.write(written.replace(f'"{slurm_bridge.__version__}"', f'"{NEXT}"'))
+                changed.flush()
+                # Every user may read the file.
+                pathlib.Path(changed.name).chmod(0o644)
+                engine.docker(config, "cp", changed.name, f"{container}:{file}")
+            engine.docker(config, "commit", container, tag)
+        finally:
+            engine.docker(config, "rm", container)
     return tag
 
 

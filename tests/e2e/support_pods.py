@@ -12,16 +12,14 @@ from collections.abc import Iterator
 from localcluster import engine, gomodules, real_network
 from localcluster.config import Config
 from localcluster.real_machine import Machine
-from tests.e2e import support_image
 
 NODE = Machine(number=1)
 
 _PIECE = 1 << 16
 
 
-def imported(config: Config, folder: pathlib.Path) -> str:
-    """The daemon's image as kubelets name it, known to the containerd of the node."""
-    image = support_image.built(config)
+def imported(config: Config, image: str, folder: pathlib.Path) -> str:
+    """An image as kubelets name it, known to the containerd of the node."""
     ctr = (str(gomodules.binary(config, "ctr")), "--namespace=k8s.io", "images")
     name = f"docker.io/{image}"
     if name not in NODE.run(config, *ctr, "list", "--quiet").split():

@@ -1,27 +1,30 @@
 """The Helm chart renders what the kustomize files do; a release of it is installed, upgraded and uninstalled."""
 
 import base64
+import collections
 import contextlib
 import itertools
 import json
 import os
 import pathlib
 import tempfile
+import threading
 import uuid
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
 import pytest
 import yaml
 from cryptography import x509
 
+import slurm_bridge
 from localcluster.config import PROJECT, Config
 from slurm_bridge.hooks import needs, registry
 from slurm_bridge.hooks.services import ChainServices
 from slurm_bridge.runtime.clock import VirtualClock
 from slurm_bridge.settings import loader
 from tests import wait
-from tests.e2e import support_chart, support_pods, support_servers, support_world
+from tests.e2e import support_chart, support_image, support_pods, support_real, support_servers, support_world
 from tests.e2e.support_chart import CHART, KUBECTL, Helm
 from tests.e2e.support_servers import Json
 
@@ -432,14 +435,22 @@ def test_an_object_of_others_is_not_taken_over(helm: Helm, kube: support_servers
 
 
 @pytest.fixture
-def installed(
-    cluster: Mapping[str, str], helm: Helm, kube: support_servers.Kubernetes, namespace: str, tmp_path: pathlib.Path
-) -> Iterator[Json]:
-    """A release whose only pod runs on the first real node, as kube-scheduler would have placed it."""
+def as_pods(
+    cluster: Mapping[str, str],
+    kube: support_servers.Kubernetes,
+    slurm: support_servers.Slurm,
+    namespace: str,
+    tmp_path: pathlib.Path,
+) -> Iterator[tuple[Json, Json]]:
+    """Values of a release whose pods run on the first real node, and the image of the next version."""
     if not int(cluster.get("REAL_NODES") or "0"):
         pytest.skip("the local cluster has no real nodes: make cluster-up REAL_NODES=2")
     config = Config.resolve(os.environ)
-    repository, _, tag = support_pods.imported(config, tmp_path).rpartition(":")
+    first = support_image.built(config)
+    images = []
+    for image in (first, support_image.successor(config, first)):
+        repository, _, tag = support_pods.imported(config, image, tmp_path).rpartition(":")
+        images.append({"image": {"repository": repository, "tag": tag, "pullPolicy": "Never"}})
     token = pathlib.Path(cluster["SLURM_TOKEN_FILE"]).read_bytes()
     secret = {"metadata": {"name": "of-slurm-operator"}, "data": {"auth-token": base64.b64encode(token).decode()}}
     kube.create(f"/api/v1/namespaces/{namespace}/secrets", secret)
@@ -448,8 +459,6 @@ def installed(
         support_pods.relayed(config, cluster["SLURMRESTD_URL"]) as (host, slurm_port),
     ):
         values: Json = {
-            "replicas": 1,
-            "image": {"repository": repository, "tag": tag, "pullPolicy": "Never"},
             "slurmToken": {"secretName": "of-slurm-operator", "key": "auth-token"},
             "hostAliases": [{"ip": address, "hostnames": ["kubernetes.default.svc"]}],
             "extraEnv": [
@@ -462,42 +471,131 @@ def installed(
                 "slurm": {"url": f"http://{host}:{slurm_port}", "plain_http": True},
             },
         }
-        helm.said("install", namespace, str(CHART), "--namespace", namespace, values=values)
-        pod = bound_by_hand(kube, namespace)
-        yield pod
-        helm.said("uninstall", namespace, "--namespace", namespace)
-        wait.until(lambda: kube.find(path_of(pod)) is None, "end of the daemon's pod")
-        assert kube.items(f"/apis/coordination.k8s.io/v1/namespaces/{namespace}/leases") == [], "the daemon's Lease"
+        try:
+            yield merged(values, images[0]), images[1]
+        finally:
+            slurm.cancel(*(one.job_id for one in slurm.alive(namespace)))
 
 
-def bound_by_hand(kube: support_servers.Kubernetes, namespace: str) -> Json:
-    """Give the daemon's pod its node: no other scheduler runs in the local cluster."""
-    path = f"/api/v1/namespaces/{namespace}/pods"
-    wait.until(lambda: kube.items(path), "pod of the Deployment")
-    (pod,) = kube.items(path)
-    name = pod["metadata"]["name"]
-    target = {"apiVersion": "v1", "kind": "Node", "name": support_pods.NODE.node}
-    kube.create(f"{path}/{name}/binding", {"metadata": {"name": name}, "target": target})
-    return {"apiVersion": "v1", "kind": "Pod", **pod}
+class Replicas:
+    """The pods of a release's Deployment."""
+
+    def __init__(self, kube: support_servers.Kubernetes, namespace: str) -> None:
+        self._kube, self._namespace = kube, namespace
+        self._path = f"/api/v1/namespaces/{namespace}/pods"
+
+    def pods(self) -> list[Json]:
+        """Those that end as well."""
+        return self._kube.items(f"{self._path}?labelSelector=app.kubernetes.io/name%3D{self._namespace}-slurm-bridge")
+
+    def give_nodes(self) -> None:
+        """As kube-scheduler would: no other scheduler runs in the local cluster."""
+        for pod in self.pods():
+            if not support_world.is_bound(pod) and "deletionTimestamp" not in pod["metadata"]:
+                name = pod["metadata"]["name"]
+                target = {"apiVersion": "v1", "kind": "Node", "name": support_pods.NODE.node}
+                self._kube.create(f"{self._path}/{name}/binding", {"metadata": {"name": name}, "target": target})
+
+    def await_version(self, version: str) -> None:
+        """Until both are ready, and of this version in their own words."""
+        path = f"/apis/apps/v1/namespaces/{self._namespace}/deployments/{self._namespace}-slurm-bridge"
+
+        def rolled_out() -> bool:
+            found = self._kube.get(path)
+            status = found["status"]
+            counts = {status.get(one) for one in ("replicas", "updatedReplicas", "readyReplicas")}
+            return counts == {2} and status.get("observedGeneration") == found["metadata"]["generation"]
+
+        wait.until(rolled_out, f"replicas of version {version}", 2 * START_SECONDS, every=0.5)
+        said = ("--namespace", self._namespace, "logs", "--tail=-1")
+        living = [one["metadata"]["name"] for one in self.pods() if "deletionTimestamp" not in one["metadata"]]
+        assert len(living) == 2
+        for name in living:
+            assert f"slurm-bridge {version} serves" in support_servers.said(support_real.KUBECTL, *said, name)
 
 
-@pytest.mark.timeout(400)
-def test_the_daemon_of_a_release_runs_on_a_real_node_and_binds_a_pod(
-    installed: Json, kube: support_servers.Kubernetes, slurm: support_servers.Slurm
-) -> None:
-    """With the rights, the configuration and the token that the chart gives it, and ready by its own probes."""
-    namespace = installed["metadata"]["namespace"]
+class Flow:
+    """Pods that come one after the other, and the jobs that stand for them."""
 
-    def ready() -> bool:
-        return support_servers.condition(kube.get(path_of(installed)), "Ready").get("status") == "True"
+    def __init__(self, kube: support_servers.Kubernetes, slurm: support_servers.Slurm, namespace: str) -> None:
+        self._kube, self._slurm, self._namespace = kube, slurm, namespace
+        self._path = f"/api/v1/namespaces/{namespace}/pods"
+        self.created: list[str] = []
+        #: Pods that two jobs stood for at one time.
+        self.doubled: set[str] = set()
 
-    wait.until(ready, "ready daemon", START_SECONDS)
-    path = f"/api/v1/namespaces/{namespace}/pods"
-    made = kube.create(path, support_world.pod("work", namespace))
+    def step(self) -> None:
+        """One more pod."""
+        name = f"flow-{len(self.created)}"
+        self._kube.create(self._path, support_world.pod(name, self._namespace, annotations=support_world.SHORT))
+        self.created.append(name)
+        owners = collections.Counter(str(one.owner.get("uid")) for one in self._slurm.alive(self._namespace))
+        self.doubled.update(uid for uid, number in owners.items() if number > 1)
+
+    def await_more(self, number: int) -> None:
+        """Until so many more have come, and all so far have ended well."""
+        wanted = len(self.created) + number
+        wait.until(lambda: len(self.created) >= wanted, "more pods", START_SECONDS, every=0.3)
+        names_ = set(self.created)
+
+        def over() -> bool:
+            pods = self._kube.items(self._path)
+            return names_ <= {one["metadata"]["name"] for one in pods if support_world.has_succeeded(one)}
+
+        wait.until(over, "pods that ended well", START_SECONDS, every=0.5)
+
+
+@contextlib.contextmanager
+def again_and_again(*steps: Callable[[], None]) -> Iterator[None]:
+    """In a thread, twice a second; what fails there fails the test."""
+    stop, failures = threading.Event(), list[BaseException]()
+
+    def work() -> None:
+        try:
+            while not stop.wait(0.5):
+                for step in steps:
+                    step()
+        except BaseException as error:  # noqa: BLE001 - it is raised below
+            failures.append(error)
+
+    thread = threading.Thread(target=work, name="steps")
+    thread.start()
     try:
-        wait.until(lambda: support_world.is_bound(kube.get(f"{path}/work")), "bound pod", START_SECONDS)
-        (job,) = slurm.alive(namespace)
-        assert job.owner["uid"] == made["metadata"]["uid"]
+        yield
     finally:
-        kube.delete(f"{path}/work?gracePeriodSeconds=0")
-        slurm.cancel(*(one.job_id for one in slurm.alive(namespace)))
+        stop.set()
+        thread.join()
+    if failures:
+        raise failures[0]
+
+
+@pytest.mark.timeout(1200)
+def test_pods_flow_while_a_release_is_upgraded_and_rolled_back_and_nothing_is_left(
+    as_pods: tuple[Json, Json],
+    helm: Helm,
+    kube: support_servers.Kubernetes,
+    slurm: support_servers.Slurm,
+    namespace: str,
+) -> None:
+    """Two replicas as pods on a real node are replaced by those of the next version, and by the first ones again."""
+    (values, image), own = as_pods, ("--namespace", namespace)
+    replicas, flow = Replicas(kube, namespace), Flow(kube, slurm, namespace)
+    with again_and_again(replicas.give_nodes):
+        helm.said("install", namespace, str(CHART), *own, values=values)
+        replicas.await_version(slurm_bridge.__version__)
+        with again_and_again(flow.step):
+            flow.await_more(4)
+            helm.said("upgrade", namespace, str(CHART), *own, values=merged(values, image))
+            replicas.await_version(support_image.NEXT)
+            flow.await_more(4)
+            helm.said("rollback", namespace, "1", *own)
+            replicas.await_version(slurm_bridge.__version__)
+            flow.await_more(4)
+        flow.await_more(0)
+    assert flow.doubled == set()
+    wait.until(lambda: not slurm.alive(namespace), "end of all jobs", START_SECONDS)
+    objects = objects_of(helm, namespace)
+    helm.said("uninstall", namespace, *own)
+    wait.until(lambda: not any(kube.find(path_of(one)) for one in objects.values()), "end of all objects")
+    wait.until(lambda: not replicas.pods(), "end of both replicas", START_SECONDS)
+    assert kube.items(f"/apis/coordination.k8s.io/v1/namespaces/{namespace}/leases") == []
