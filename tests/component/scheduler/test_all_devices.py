@@ -162,3 +162,20 @@ def test_a_node_with_more_than_a_claim_may_have_is_passed_over(bridge: Bridge, d
     bridge.pod("b", spec=using("one"))
     bridge.until(lambda: bridge.node_of("b"))
     assert "do not have the claimed devices" in bridge.condition("a")[1]
+
+
+def test_a_driver_that_starts_anew_on_one_of_several_nodes_costs_no_place_in_the_queue(
+    bridge: Bridge, devices: Devices
+) -> None:
+    """The waiting job asks for what most nodes have at the moment, and stays the same job."""
+    bridge.slurm.control.pause()
+    bridge.pod("a", spec=using("all"))
+    bridge.run(3)
+    job, first = bridge.job("a").job_id, asked(bridge)
+    devices.retract("n1")
+    bridge.run(5)
+    meanwhile = asked(bridge)
+    devices.publish("n1", 4)
+    bridge.run(5)
+    assert (first, meanwhile, asked(bridge)) == (4, 2, 4)
+    assert (bridge.job("a").job_id, bridge.submits()) == (job, 1)
