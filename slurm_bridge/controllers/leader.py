@@ -96,10 +96,14 @@ class Election:
                 self._attempt("taken", self._look)
         self._tell()
 
-    def run(self, stop: threading.Event) -> None:
-        """Takes part until `stop` is set. The lease is kept then: `release` gives it up, once the work is done."""
+    def run(self, stop: threading.Event, stands: Callable[[], bool] = lambda: True) -> None:
+        """Takes part until `stop` is set, while it `stands` for election; a lead lapses when it does not any more.
+
+        The lease is kept at the end: `release` gives it up, once the work is done.
+        """
         while not stop.is_set():
-            self.step()
+            if stands():
+                self.step()
             self._clock.wait(stop, self._terms.retry_seconds * self._dice.uniform(1.0, 1.2))
 
     def release(self) -> None:

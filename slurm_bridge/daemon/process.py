@@ -381,7 +381,8 @@ class Daemon:
         if self.election is not None:
             add("election", self.election.run, carries=True)
         if self._parts is not None and self._appointment is not None:
-            add("appointment", self._appointment.run, carries=True)
+            # Not while another replica has the part: this one would be appointed and do nothing.
+            add("appointment", functools.partial(self._appointment.run, stands=self._leads), carries=True)
         if self._reloader is not None:
             add("reload", self._reloader.run)
         for loop in ("scheduler", "mirror", *(["nodes"] if self._nodes is not None else [])):

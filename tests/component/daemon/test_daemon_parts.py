@@ -207,6 +207,18 @@ def test_one_daemon_of_all_parts_looks_after_nodes(world: pocket.PocketWorld, tm
         assert lease["metadata"]["annotations"] == {names.ANNOTATION_PARTS: "true"}
 
 
+def test_a_replica_that_stands_by_does_not_look_after_nodes(world: pocket.PocketWorld, tmp_path: pathlib.Path) -> None:
+    """Though it was there first: it would do nothing, and no other daemon could."""
+    spec = {"holderIdentity": "another", "leaseDurationSeconds": 3600, "renewTime": "2026-11-29T00:00:00.000000Z"}
+    world.kube.create(kinds.LEASES, {"metadata": {"name": "slurm-bridge.part.b", "namespace": "default"}, "spec": spec})
+    with running(world, tmp_path / "b.json", **of("b")) as standby:
+        wait.until(lambda: standby.daemon.election.holder == "another", "a look at the lease", 20, every=0.05)
+        with running(world, tmp_path / "a.json", **of("a")) as first:
+            first.until_ready()
+            wait.until(first.daemon._may_change_nodes, "an appointment", 20, every=0.05)
+            assert not standby.daemon._is_appointed()
+
+
 def test_explain_says_which_part_a_pod_belongs_to(world: pocket.PocketWorld, tmp_path: pathlib.Path) -> None:
     """And that this configuration's daemon leaves it alone."""
     create(world, "team-b", "two")

@@ -278,6 +278,22 @@ def test_it_takes_part_until_it_is_stopped(race: Race) -> None:
     assert race.lease.spec.holder_identity == "a"
 
 
+def test_only_a_replica_that_stands_for_election_takes_part(race: Race) -> None:
+    """Its lead lapses when it does not stand any more."""
+    stop, standing = threading.Event(), iter([False, True, False])
+
+    def stands() -> bool:
+        answer = next(standing, None)
+        if answer is None:
+            stop.set()
+        return bool(answer)
+
+    race.a.run(stop, stands)
+    assert race.writes() == 1
+    race.clock.advance(10)
+    assert not race.a.leading
+
+
 def test_terms_that_cannot_work_are_refused() -> None:
     """A lease that is renewed too late is two leaders."""
     with pytest.raises(errors.BadConfiguration, match=r"10 > 10\.0 > 2\.0"):
