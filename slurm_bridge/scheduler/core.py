@@ -303,8 +303,7 @@ class Core:
         for pod in came:
             self.on_pod(None, pod)
             self.context.guard.always("recovery", pod.uid, functools.partial(self._rejoin, pod.uid))
-        self.evictions.begin()
-        self.reservations.begin()
+        self.evictions.take_up(namespaces)
         for key in dict.fromkeys((*self.pod_index.roots(), *self.context.table.uids())):
             if namespace_of(key) in namespaces:
                 self.queue.activate(key, urgent=bool(self.context.table.of(key)))
@@ -324,8 +323,6 @@ class Core:
         self.context.table.let_go(namespace)
         for key in keys:
             self._let_go(key)
-        self.evictions.begin()
-        self.reservations.begin()
 
     def _let_go(self, key: WorkloadKey) -> None:
         state = self.context.states.get(key)

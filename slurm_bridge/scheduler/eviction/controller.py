@@ -9,7 +9,7 @@ Which pods these are, and how long a case may last, is told by hooks: `preemptio
 """
 
 import threading
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 
 from slurm_bridge.model.names import WorkloadKey
 from slurm_bridge.scheduler.context import SchedulerContext
@@ -23,7 +23,7 @@ from slurm_bridge.scheduler.queue import WorkQueue
 
 
 class EvictionController:
-    """Stepped by one thread; `begin` may be called by another."""
+    """Stepped by one thread; `begin` and `take_up` may be called by another."""
 
     def __init__(self, context: SchedulerContext, pod_index: PodIndex, queue: WorkQueue) -> None:
         self._pod_index, self._lock, self._store = pod_index, threading.Lock(), EvictionStore(context.states)
@@ -47,6 +47,11 @@ class EvictionController:
             self._store.begin()
             self._preemptions.begin()
             self._queue_evictions.begin()
+
+    def take_up(self, namespaces: Collection[str]) -> None:
+        """Further namespaces are served. What is under way in others goes on; hooks that evict for queues have none."""
+        with self._lock:
+            self._preemptions.take_up(namespaces)
 
     def queue_step(self) -> None:
         """Take every eviction for a queue as far as it goes."""

@@ -15,7 +15,7 @@ from slurm_bridge import errors
 from slurm_bridge.hooks import evictions
 from slurm_bridge.hooks.evictions import Preempts, Proposal
 from slurm_bridge.model.job import Phase
-from slurm_bridge.model.names import WorkloadKey
+from slurm_bridge.model.names import WorkloadKey, namespace_of
 from slurm_bridge.model.workload import Root
 from slurm_bridge.runtime import backoff
 from slurm_bridge.scheduler.context import SchedulerContext
@@ -60,8 +60,15 @@ class Preemptions:
         """
         self._holds.begin()
         self._nominations.begin()
+        self._rejoin_all(self._pod_index.roots())
+
+    def take_up(self, namespaces: Collection[str]) -> None:
+        """Likewise for the workloads of further namespaces."""
+        self._rejoin_all(key for key in self._pod_index.roots() if namespace_of(key) in namespaces)
+
+    def _rejoin_all(self, keys: Iterable[WorkloadKey]) -> None:
         hook = self._context.config.chain.preempts
-        for key in self._pod_index.roots():
+        for key in keys:
             self._context.guard.always("recovery of preemptions", key, functools.partial(self._rejoin, key, hook))
 
     def step(self) -> None:

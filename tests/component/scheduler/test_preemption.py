@@ -277,3 +277,21 @@ def test_without_the_hook_what_is_under_way_ends(bridge: Bridge) -> None:
     go(bridge, 3 * AFTER)
     assert promised(bridge, "high") == ""
     assert ends_of(bridge, low) == [False, False, False]
+
+
+def test_a_preemption_goes_on_while_namespaces_come_and_go(bridge: Bridge) -> None:
+    """Of several daemons each has its namespaces: another one that is taken up or let go changes nothing here."""
+    counted = preemptive(bridge)
+    low = full(bridge, 10, 5, 10)
+    bridge.kube_calls.plan(faults.Answer(429), method="POST", target="/eviction", times=3)
+    important(bridge, "high")
+    until(bridge, lambda: promised(bridge, "high") == "n3")
+    (case,) = bridge.core.evictions.preemptions.values()
+    for _ in range(3):
+        bridge.core.take_up({"elsewhere"}, ())
+        bridge.core.let_go("elsewhere")
+        go(bridge, 0.5)
+    assert list(bridge.core.evictions.preemptions.values()) == [case]
+    until(bridge, lambda: bridge.node_of("high"))
+    assert ends_of(bridge, low) == [False, True, False]
+    assert "rejoined" not in counted.counts
