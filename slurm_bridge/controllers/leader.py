@@ -83,6 +83,12 @@ class Election:
         return (self._seen.spec.holder_identity or "") if self._seen is not None else ""
 
     @property
+    def beside_a_whole(self) -> bool:
+        """A daemon without parts holds, or held, the lease that those with parts share."""
+        seen = self._seen
+        return self._terms.parts and seen is not None and names.ANNOTATION_PARTS not in seen.metadata.annotations
+
+    @property
     def host(self) -> str:
         """The host, in a cluster the pod, of another replica that holds the lease; empty when none is known."""
         return self.holder.rsplit("-", 2)[0] if self.holder != self._terms.identity else ""

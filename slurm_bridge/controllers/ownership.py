@@ -28,7 +28,7 @@ from typing import Final
 from loguru import logger
 
 from slurm_bridge import errors, ports
-from slurm_bridge.model import kinds, names, parts
+from slurm_bridge.model import kinds, names, parts, texts
 from slurm_bridge.model.lease import Lease, LeaseSpec
 from slurm_bridge.model.meta import ObjectMeta
 from slurm_bridge.model.parts import ClusterParts
@@ -49,13 +49,18 @@ Labels = Callable[[str], Mapping[str, str] | None]
 
 _FOLLOWED = (Standing.SERVED, Standing.LEAVING)
 _UNSETTLED = (Standing.CLAIMED, Standing.LEAVING)
-#: A namespace that is gone, and another part's, is looked at again after so many seconds.
+#: A namespace that is gone, and another part's, is looked at again after so many seconds, if a job of it lives then.
 QUIET: Final = 60.0
+#: The records are read again after so many seconds, because others may have deleted or changed them.
+COMPARE: Final = 300.0
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
 class OwnershipPorts:
-    """What this works with. `needed`: pods or jobs of ours are known of a namespace. `term` counts leaderships."""
+    """What this works with. `needed`: pods or jobs of ours are known of a namespace. `term` counts leaderships.
+
+    `whole`: a daemon without parts, which serves all namespaces, may lead. `lease_seconds`: what leases of parts last.
+    """
 
     cluster: ports.Cluster
     clock: ports.Clock
@@ -63,6 +68,8 @@ class OwnershipPorts:
     needed: Callable[[str], bool]
     leading: Callable[[], bool]
     term: Callable[[], int]
+    whole: Callable[[], bool]
+    lease_seconds: float
     each: hands.Each = hands.in_turn
 
 
@@ -77,15 +84,19 @@ class NamespaceOwnership:
         #: Those that the scheduler has to take up or to let go.
         self._unsettled: set[str] = set()
         self._records: dict[str, Lease] = {}
-        self._met: dict[str, None] = {}
+        #: Namespaces of whatever part, and whether a living job of them was met.
+        self._met: dict[str, bool] = {}
         #: Namespaces that are gone and another part's: when they are looked at again.
         self._quiet: dict[str, float] = {}
-        #: The leases of leaders of other parts as last read, and since when they look like this.
-        self._leaders: dict[str, tuple[Lease, float]] = {}
+        #: The leases of leaders of other parts as last read, None where there is none, and since when that is so.
+        self._leaders: dict[str, tuple[Lease | None, float]] = {}
         self._others: dict[str, str] = {}
         #: Some namespace could not be dealt with in the last step.
         self._owing = False
         self._began: int | None = None
+        self._compared = reach.clock.now()
+        #: Namespaces whose label names no part, and what it says.
+        self._strange: dict[str, str] = {}
         #: Something has changed that the next step may act on.
         self.stirred = threading.Event()
 
@@ -105,8 +116,8 @@ class NamespaceOwnership:
 
     @property
     def current(self) -> bool:
-        """This daemon leads its part, and has written its records since it does."""
-        return self._began == self._reach.term() and self._reach.leading()
+        """This daemon leads its part, has written its records since it does, and none without parts leads."""
+        return self._began == self._reach.term() and self._reach.leading() and not self._reach.whole()
 
     def standing(self, *wanted: Standing) -> tuple[str, ...]:
         """The namespaces in these states."""
@@ -131,11 +142,14 @@ class NamespaceOwnership:
         """Namespaces of this part that another part still has, and which."""
         return self._others
 
-    def met(self, namespace: str) -> None:
+    def met(self, namespace: str, *, by_job: bool = True) -> None:
         """There are pods or living jobs of ours in this namespace, which may be of any part."""
-        if namespace not in self._met and parts.is_namespace(namespace):
-            self._met[namespace] = None
+        known = self._met.get(namespace)
+        if known is None and namespace not in self._quiet and parts.is_namespace(namespace):
+            self._met[namespace] = by_job
             self.stirred.set()
+        elif known is False and by_job:
+            self._met[namespace] = True
 
     # -- the scheduler's thread --------------------------------------------------------------------------------------
 
@@ -144,9 +158,8 @@ class NamespaceOwnership:
         term = self._reach.term()
         with self._turn:
             self._refuse_beside_a_whole()
-            found = self._reach.cluster.list(kinds.LEASES, ports.Scope(namespace=self._parts.lease_namespace)).items
-            records = {name: one for one in found if (name := self._parts.recorded(one.metadata.name))}
-            mine = [item for item in records.items() if item[1].spec.holder_identity == self._parts.own]
+            self._compared = self._reach.clock.now()
+            mine = [item for item in self._listed().items() if item[1].spec.holder_identity == self._parts.own]
             renewed = self._reach.each(self._renewed, mine)
             self._records = {name: one for (name, _), one in zip(mine, renewed, strict=True) if one is not None}
             return term, frozenset(self._records)
@@ -209,9 +222,16 @@ class NamespaceOwnership:
         """Compare all namespaces with the part that they belong to, and claim or give back what differs."""
         self.stirred.clear()
         with self._turn:
+            if self._reach.whole():
+                # It acts in all namespaces: all of it is read anew when it has gone.
+                self._began = None
             if not self.current:
                 return
+            now = self._reach.clock.now()
+            self._quiet = {name: until for name, until in self._quiet.items() if until > now}
             self._owing = False
+            if now - self._compared >= COMPARE:
+                self._try("of all records", self._compare)
             known = dict.fromkeys((*tuple(self._met), *tuple(self._standings)))
             self._claim_some([name for name in known if self._try(name, self._look)])
 
@@ -227,36 +247,78 @@ class NamespaceOwnership:
         """What becomes of a namespace; True if it is to be claimed."""
         standing = self._standings.get(namespace)
         if standing is None:
-            return self._quiet.get(namespace, 0.0) <= self._reach.clock.now() and self._belongs(namespace)
+            return namespace not in self._quiet and self._belongs(namespace)
         if standing is Standing.LEFT:
             self._give_back(namespace)
         elif standing is not Standing.LEAVING and not self._remains(namespace, standing):
-            # What the scheduler has not taken up is left already.
-            left = self._move([namespace], Standing.CLAIMED, Standing.LEFT)
-            leaving = self._move([namespace], Standing.SERVED, Standing.LEAVING)
-            if left or leaving:
-                logger.info("part {}: namespace {} is let go", self._parts.own, namespace)
+            self._leave(namespace)
         return False
+
+    def _leave(self, namespace: str) -> None:
+        """What the scheduler has not taken up is left already."""
+        left = self._move([namespace], Standing.CLAIMED, Standing.LEFT)
+        leaving = self._move([namespace], Standing.SERVED, Standing.LEAVING)
+        if left or leaving:
+            logger.info("part {}: namespace {} is let go", self._parts.own, namespace)
 
     def _remains(self, namespace: str, standing: Standing) -> bool:
         """A namespace that is gone stays with its part as long as jobs of ours are left of it."""
         labels = self._reach.labels(namespace)
         if labels is None:
             return standing is Standing.CLAIMED or self._reach.needed(namespace)
-        return self._parts.of(namespace, labels) == self._parts.own
+        return self._part(namespace, labels) == self._parts.own
+
+    def _part(self, namespace: str, labels: Mapping[str, str]) -> str:
+        """The part that a namespace belongs to; a label that does not count is told once."""
+        said, part = self._parts.strange(labels), self._parts.of(namespace, labels)
+        if said and self._strange.get(namespace) != said:
+            logger.warning(
+                "namespace {} belongs to part {} by its name: its label {}={} names none of parts.names ({})",
+                namespace,
+                part,
+                names.LABEL_PART,
+                texts.shown(said),
+                ", ".join(self._parts.every),
+            )
+            self._strange[namespace] = said
+        elif not said:
+            self._strange.pop(namespace, None)
+        return part
 
     def _belongs(self, namespace: str) -> bool:
-        """A namespace that is gone is the part's that had it, or by its name."""
+        """A namespace that is gone is the part's that had it; without a record, by its name, if a job of it lives."""
         labels = self._reach.labels(namespace)
         if labels is not None:
-            self._quiet.pop(namespace, None)
-            return self._parts.of(namespace, labels) == self._parts.own
+            return self._part(namespace, labels) == self._parts.own
+        self._strange.pop(namespace, None)
         record = self._record(namespace)
         holder = (record.spec.holder_identity or "") if record is not None else ""
         heir = holder if holder in self._parts.every else self._parts.of(namespace, {})
-        if heir != self._parts.own:
-            self._quiet[namespace] = self._reach.clock.now() + QUIET
-        return heir == self._parts.own
+        if heir == self._parts.own and (record is not None or self._met.get(namespace)):
+            return True
+        self._quiet[namespace] = self._reach.clock.now() + QUIET
+        self._met.pop(namespace, None)
+        return False
+
+    def _compare(self, _what: str) -> bool:
+        """Records that are gone are written again, and what has another part by now is let go."""
+        self._compared = self._reach.clock.now()
+        found = self._listed()
+        for name, record in tuple(self._records.items()):
+            seen = found.get(name)
+            if seen is None:
+                logger.warning("part {}: the record of namespace {} was deleted; written again", self._parts.own, name)
+                self._records[name] = self._write(name, None, self._parts.own)
+            elif seen.spec.holder_identity != self._parts.own:
+                logger.warning("part {}: the record of namespace {} was changed by others", self._parts.own, name)
+                self._leave(name)
+            elif seen is not record:
+                self._records[name] = seen
+        return False
+
+    def _listed(self) -> dict[str, Lease]:
+        found = self._reach.cluster.list(kinds.LEASES, ports.Scope(namespace=self._parts.lease_namespace)).items
+        return {name: one for one in found if (name := self._parts.recorded(one.metadata.name))}
 
     def _record(self, namespace: str) -> Lease | None:
         return self._reach.cluster.lease(self._parts.lease_namespace, self._parts.record(namespace))
@@ -277,6 +339,7 @@ class NamespaceOwnership:
             self._put(namespace, None)
         if gone:
             self._met.pop(namespace, None)
+            self._strange.pop(namespace, None)
 
     def _claim_some(self, wanted: Iterable[str]) -> None:
         """The records first, then the leases of the parts that have them, then the writes."""
@@ -297,18 +360,20 @@ class NamespaceOwnership:
 
     def _is_free(self, part: str) -> bool:
         """No daemon leads this part."""
+        asked = self._reach.clock.now()
         try:
             lease = self._reach.cluster.lease(self._parts.lease_namespace, self._parts.lease(part))
         except errors.BridgeError as problem:
             logger.info("part {}: the lease of part {}: not now: {}", self._parts.own, part, problem)
             return False
-        now = self._reach.clock.now()
-        if lease is None or not lease.spec.holder_identity:
+        if lease is not None and not lease.spec.holder_identity:
             return True
         before = self._leaders.get(part)
         if before is None or _version(before[0]) != _version(lease):
-            self._leaders[part] = before = (lease, now)
-        return now - before[1] >= (lease.spec.lease_duration_seconds or 0)
+            self._leaders[part] = before = (lease, self._reach.clock.now())
+        # What the answer says was so when it was asked for at the latest: a slow one is no silence.
+        lasts = lease.spec.lease_duration_seconds if lease is not None else None
+        return asked - before[1] >= (self._reach.lease_seconds if lasts is None else lasts)
 
     def _claim(self, namespace: str, record: Lease | None) -> bool:
         if not self.current:
@@ -340,5 +405,5 @@ class NamespaceOwnership:
         return self._reach.cluster.write_lease(Lease(metadata=metadata, spec=spec))
 
 
-def _version(lease: Lease) -> tuple[str, str]:
-    return lease.uid, lease.metadata.resource_version
+def _version(lease: Lease | None) -> tuple[str, str] | None:
+    return (lease.uid, lease.metadata.resource_version) if lease is not None else None

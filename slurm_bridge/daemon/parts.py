@@ -15,6 +15,8 @@ from slurm_bridge.settings.model import Settings
 
 #: The time between two tries to read the jobs of namespaces that were claimed.
 AGAIN = 2.0
+#: After such a reading the next one waits for so many times as long.
+RARELY = 4.0
 #: The time between two steps while namespaces are on their way, and while nothing is heard of any.
 STEP, IDLE = 2.0, 30.0
 
@@ -67,7 +69,7 @@ class PartFollower:
                 self._core.on_pod(old, new)
             else:
                 self._core.on_other_pod(old, new)
-        self.ownership.met(namespace)
+        self.ownership.met(namespace, by_job=False)
 
     def needed(self, namespace: str) -> bool:
         """Pods or jobs of ours are known of this namespace."""
@@ -97,9 +99,11 @@ class PartFollower:
         """Take up what was claimed, and let go what belongs to another part. Mostly there is nothing to do."""
         if not self.ownership.unsettled:
             return
-        claimed = self.ownership.standing(Standing.CLAIMED)
+        claimed, began = self.ownership.standing(Standing.CLAIMED), self._clock.now()
         if claimed and self._clock.now() >= self._again:
             self._take_up(claimed)
+            # Each reading is a list of all jobs: they take at most a fifth of the time.
+            self._again = max(self._again, self._clock.now() + RARELY * (self._clock.now() - began))
         leaving = self.ownership.standing(Standing.LEAVING)
         if leaving:
             busy = {namespace_of(key) for key in self._core.queue.flying()}

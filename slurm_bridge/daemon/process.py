@@ -212,6 +212,8 @@ class Daemon:
             needed=lambda namespace: self._follower is None or self._follower.needed(namespace),
             leading=lambda: election.leading,
             term=lambda: election.term,
+            whole=lambda: self._appointment is not None and self._appointment.beside_a_whole,
+            lease_seconds=self.settings.leader_election.lease_seconds,
             each=self._hands.each,
         )
         return NamespaceOwnership(self._parts, reach)

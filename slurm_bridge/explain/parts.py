@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 
 from slurm_bridge import errors, ports
-from slurm_bridge.model import kinds, names
+from slurm_bridge.model import kinds, names, texts
 from slurm_bridge.model.lease import Lease
 from slurm_bridge.model.parts import ClusterParts
 
@@ -12,14 +12,15 @@ def note(given: ClusterParts, namespace: str, cluster: ports.Cluster | None) -> 
     """Without a cluster, the namespace may have a label that says something else."""
     labels, unread = _labels(cluster, namespace)
     part = given.of(namespace, labels)
-    named = names.LABEL_PART in labels
+    strange = given.strange(labels)
+    named = bool(labels.get(names.LABEL_PART)) and not strange
     by = f"label {names.LABEL_PART}" if named else f"its name, among {', '.join(given.every)}"
     said = f"namespace {namespace} belongs to part {part} (by {by})"
     if unread:
         said += f"; {unread}"
-    if part not in given.every:
-        said += f"; there is no such part in parts.names ({', '.join(given.every)})"
-    elif part != given.own:
+    if strange:
+        said += f"; its label {names.LABEL_PART}={texts.shown(strange)} names none of these"
+    if part != given.own:
         said += f"; this configuration is of part {given.own}, whose daemon leaves its pods alone"
     holder = _holder(given, namespace, cluster)
     return said + (f"; part {holder} still has it" if holder not in ("", part) else "")

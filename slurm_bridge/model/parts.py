@@ -26,8 +26,14 @@ class ClusterParts:
     lease_name: str
 
     def of(self, namespace: str, labels: Mapping[str, str]) -> str:
-        """The part that a namespace belongs to. A label may name a part that no daemon serves."""
-        return labels.get(names.LABEL_PART) or by_name(namespace, self.every)
+        """The part that a namespace belongs to. A label that names no part says nothing: any user may write one."""
+        named = labels.get(names.LABEL_PART)
+        return named if named in self.every else by_name(namespace, self.every)
+
+    def strange(self, labels: Mapping[str, str]) -> str:
+        """What a label says that names no part; empty otherwise."""
+        named = labels.get(names.LABEL_PART) or ""
+        return named if named not in self.every else ""
 
     def lease(self, part: str) -> str:
         """The name of the lease that the leader of this part renews."""

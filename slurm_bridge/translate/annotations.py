@@ -125,7 +125,8 @@ ANNOTATIONS: tuple[AnnotationRow, ...] = (
         field="memory",
         form=forms.MEMORY,
         example="8Gi",
-        note="replaces the pod's memory request, and must not be less; a node gets as many members of a gang as fit into it",
+        note="replaces the pod's memory request, and must not be less; "
+        "a node gets as many members of a gang as fit into it",
     ),
     AnnotationRow(
         key="partition",

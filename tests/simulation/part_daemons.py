@@ -62,6 +62,8 @@ class PartBrain:
             needed=self._needed,
             leading=lambda: self.election.leading,
             term=lambda: self.election.term,
+            whole=lambda: self.appointment.beside_a_whole,
+            lease_seconds=settings.leader_election.lease_seconds,
         )
         self.ownership = NamespaceOwnership(given, reach)
         around = ChainServices(

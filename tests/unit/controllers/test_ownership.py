@@ -9,8 +9,8 @@ import pytest
 
 from slurm_bridge import errors, ports
 from slurm_bridge.controllers.leader import Election, Terms
-from slurm_bridge.controllers.ownership import QUIET, NamespaceOwnership, OwnershipPorts, Standing
-from slurm_bridge.model import kinds, names
+from slurm_bridge.controllers.ownership import COMPARE, QUIET, NamespaceOwnership, OwnershipPorts, Standing
+from slurm_bridge.model import kinds, names, parts
 from slurm_bridge.model.lease import Lease, LeaseSpec
 from slurm_bridge.model.parts import ClusterParts
 from slurm_bridge.sim import faults
@@ -52,6 +52,8 @@ class Daemon:
             needed=lambda namespace: namespace in self.needed,
             leading=lambda: self.election.leading,
             term=lambda: self.election.term,
+            whole=lambda: self.appointment.beside_a_whole,
+            lease_seconds=15,
         )
         self.owned = NamespaceOwnership(given, reach)
 
@@ -267,9 +269,13 @@ def test_jobs_of_a_namespace_that_is_gone_belong_to_the_part_that_had_it(cut: Cu
     cut.kube.settle()
     cut.b.step()
     before = cut.line.faults.count(method="GET", target="namespace.team")
+    cut.b.owned.met("team")
     cut.b.step()
     assert cut.line.faults.count(method="GET", target="namespace.team") == before
     cut.pass_time(QUIET + 1, cut.b)
+    cut.b.owned.met("team")
+    cut.b.step()
+    assert cut.line.faults.count(method="GET", target="namespace.team") == before + 1
     assert not cut.b.serves()
     again = Daemon(cut, "a", "a2")
     again.election.step()
@@ -312,3 +318,112 @@ def test_a_namespace_that_cannot_be_read_holds_up_no_other(cut: Cut) -> None:
 def test_jobs_of_no_namespace_are_the_first_parts(cut: Cut) -> None:
     """What `slurm-bridge check` left behind when it was killed."""
     assert (cut.a.owned.serves(""), cut.b.owned.serves("")) == (True, False)
+
+
+def test_a_label_that_names_no_part_moves_nothing(cut: Cut) -> None:
+    """Any user that may label a namespace could take its pods out of the hands of all daemons."""
+    heir = parts.by_name("team", EVERY)
+    owner, other = (cut.a, cut.b) if heir == "a" else (cut.b, cut.a)
+    cut.move(heir)
+    cut.pass_time(3, cut.a, cut.b)
+    assert owner.serves()
+    cut.move("zzz")
+    cut.pass_time(3, cut.a, cut.b)
+    assert (owner.serves(), other.serves()) == (True, False)
+
+
+def test_a_namespace_that_is_gone_and_another_parts_is_forgotten(cut: Cut) -> None:
+    """Namespaces come and go for years: neither memory nor calls grow with those that were there."""
+    for number in range(20):
+        cut.kube.create(kinds.NAMESPACES, {"metadata": {"name": f"ci-{number}", "labels": {names.LABEL_PART: "a"}}})
+        for daemon in (cut.a, cut.b):
+            daemon.owned.met(f"ci-{number}", by_job=False)
+    for daemon in (cut.a, cut.b):
+        daemon.step()
+    for number in range(20):
+        cut.kube.delete(kinds.NAMESPACES, ("", f"ci-{number}"))
+    cut.kube.settle()
+    cut.pass_time(QUIET + 2, cut.a, cut.b)
+    calls = cut.line.faults.count(target="ci-")
+    cut.pass_time(3 * QUIET, cut.a, cut.b)
+    assert cut.line.faults.count(target="ci-") == calls
+    assert [set(one.owned._met) for one in (cut.a, cut.b)] == [{"team"}, {"team"}]
+    assert cut.b.owned._quiet == {}
+
+
+def test_a_daemon_with_parts_stops_when_one_without_has_taken_the_lease(cut: Cut) -> None:
+    """Somebody deleted the marked one. When the other daemon has gone, all is read anew."""
+    whole = Election(
+        cut.client(), cut.clock, Terms(namespace=NAMESPACE, name="bridge", identity="whole"), dice=random.Random(1)
+    )
+    cut.kube.delete(kinds.LEASES, (NAMESPACE, "bridge"))
+    whole.step()
+    cut.a.appointment.step()
+    assert whole.leading
+    assert not cut.a.serves()
+    cut.a.step()
+    whole.release()
+    cut.clock.advance(2)
+    cut.a.appointment.step()
+    cut.a.step()
+    assert not cut.a.owned.current
+    cut.a.begin()
+    assert cut.a.serves()
+
+
+def test_a_slow_answer_is_no_silence(cut: Cut) -> None:
+    """The leader renews its lease while the answer is on its way: it has led all the time."""
+    cut.a.owned.met("new")
+    cut.kube.create(kinds.NAMESPACES, {"metadata": {"name": "new", "labels": {names.LABEL_PART: "a"}}})
+    cut.a.step()
+    cut.kube.merge(kinds.NAMESPACES, ("", "new"), {"metadata": {"labels": {names.LABEL_PART: "b"}}})
+    cut.b.owned.met("new")
+    cut.b.owned.step()
+    for _ in range(6):
+        cut.clock.advance(1.0)
+        cut.b.election.step()
+    read = cut.b.cluster._cluster.lease
+
+    def slow(namespace: str, name: str) -> Lease | None:
+        found = read(namespace, name)
+        for _ in range(9 if name == "bridge.part.a" else 0):
+            cut.clock.advance(1.0)
+            cut.a.election.step()
+            cut.b.election.step()
+        return found
+
+    cut.b.cluster.lease = slow  # type: ignore[attr-defined]
+    cut.b.owned.step()
+    assert cut.a.election.leading
+    assert cut.holder("new") == "a"
+
+
+def test_the_lease_of_a_part_that_was_deleted_is_no_free_one_yet(cut: Cut) -> None:
+    """Its leader leads on until it notices, and makes it anew."""
+    cut.move("b")
+    cut.kube.delete(kinds.LEASES, (NAMESPACE, "bridge.part.a"))
+    cut.b.step()
+    assert not cut.b.serves()
+    cut.pass_time(16, cut.b)
+    assert cut.b.serves()
+
+
+def test_a_record_that_was_deleted_is_written_again(cut: Cut) -> None:
+    """By the part that has the namespace; without it another daemon would take what is served."""
+    cut.kube.delete(kinds.LEASES, (NAMESPACE, "bridge.namespace.team"))
+    cut.pass_time(COMPARE + 1, cut.a, cut.b)
+    assert cut.a.serves()
+    assert cut.holder() == "a"
+
+
+def test_a_record_that_others_have_changed_is_believed(cut: Cut) -> None:
+    """An administrator has restored an old state of the cluster: the namespace is let go, and claimed again later."""
+    cut.kube.merge(kinds.LEASES, (NAMESPACE, "bridge.namespace.team"), {"spec": {"holderIdentity": "b"}})
+    cut.clock.advance(1.0)
+    seen = [cut.a.serves()]
+    for _ in range(int(COMPARE) + 30):
+        cut.clock.advance(1.0)
+        cut.a.step()
+        seen.append(cut.a.serves())
+    assert False in seen
+    assert (seen[-1], cut.holder()) == (True, "a")

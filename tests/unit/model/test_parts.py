@@ -42,12 +42,14 @@ def test_namespaces_are_spread() -> None:
 
 
 def test_a_label_wins_over_the_name() -> None:
-    """It may name a part that no daemon serves; an empty one names none."""
+    """One that names no part says nothing: any user may have written it."""
     given_parts = cut("a", "b")
     by_name = given_parts.of("team", {})
     other = "b" if by_name == "a" else "a"
     assert given_parts.of("team", {names.LABEL_PART: other}) == other
-    assert given_parts.of("team", {names.LABEL_PART: "x"}) == "x"
+    assert given_parts.of("team", {names.LABEL_PART: "x"}) == by_name
+    assert given_parts.strange({names.LABEL_PART: "x"}) == "x"
+    assert given_parts.strange({names.LABEL_PART: other}) == ""
     assert given_parts.of("team", {names.LABEL_PART: ""}) == by_name
 
 
