@@ -264,7 +264,7 @@ def _check(
     clock: ports.Clock,
     told: Progress = progress.silent,
 ) -> tuple[findings.Finding, ...]:
-    given, ids = settings.defaults, settings.slurm.job_ids
+    given, ids, election = settings.defaults, settings.slurm.job_ids, settings.leader_election
     # The settings that have to match the servers.
     wanted = Expectations(
         cluster_id=settings.cluster_id,
@@ -282,6 +282,8 @@ def _check(
         administration=settings.web.administration.enabled,
         live_view=settings.web.viewers_send_tokens,
         node_controller=settings.nodes.enabled,
+        lease=(election.namespace, election.name) if election.enabled else (),
+        parts=settings.parts.own is not None,
         device_gres=settings.nodes.device_gres if settings.nodes.enabled else {},
         hybrid_devices=settings.hybrid_devices,
         claimed_gres=daemon_configuration.claimed_gres(settings),

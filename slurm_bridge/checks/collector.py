@@ -16,7 +16,7 @@ from slurm_bridge.runtime.progress import Progress
 T = TypeVar("T")
 
 #: Eight reads, and a placeholder job.
-_STEPS = 9
+_STEPS = 10
 
 
 def gather(  # noqa: PLR0913 - both servers, and what a run of the command has
@@ -60,6 +60,7 @@ def gather(  # noqa: PLR0913 - both servers, and what a run of the command has
         node_rights=attempt(
             "node_rights", lambda: rights.on_nodes(cluster, wanted) if wanted.node_controller else (), ()
         ),
+        lead_rights=attempt("lead_rights", lambda: rights.on_leases(cluster, wanted), ()),
         nodes=attempt("nodes", lambda: cluster.list(kinds.NODES).items, ()),
         probe=probe,
         unread=unread,

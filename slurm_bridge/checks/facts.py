@@ -35,6 +35,9 @@ class Expectations:
     administration: bool = False
     live_view: bool = False
     node_controller: bool = False
+    #: Namespace and name of the lease of the leader; empty without an election.
+    lease: tuple[str, str] | tuple[()] = ()
+    parts: bool = False
 
     @property
     def reviews(self) -> bool:
@@ -44,14 +47,18 @@ class Expectations:
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
 class Right:
-    """Whether our account may do this to every object of a resource, such as `podgroups/status.scheduling.k8s.io`."""
+    """Whether our account may do this to every object of a resource, such as `podgroups/status.scheduling.k8s.io`.
+
+    `where`: only of this namespace, or only to one object there.
+    """
 
     verb: str
     resource: str
     allowed: bool
+    where: str = ""
 
     def __str__(self) -> str:
-        return f"{self.verb} {self.resource}"
+        return f"{self.verb} {self.resource}" + (f" ({self.where})" if self.where else "")
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
@@ -71,7 +78,7 @@ class CheckFacts:
 
     `heterogeneous`: Slurm accepts jobs of several components. `rights`: on the kinds that make or group pods.
     `reviews`: whether we may review tokens; None if that is not needed. `node_rights`: those of the node controller, if
-    it is enabled.
+    it is enabled. `lead_rights`: on the leases of leaders and parts, and on namespaces where there are parts.
     """
 
     slurm_nodes: tuple[SlurmNode, ...] = ()
@@ -81,6 +88,7 @@ class CheckFacts:
     rights: tuple[Right, ...] = ()
     reviews: bool | None = None
     node_rights: tuple[Right, ...] = ()
+    lead_rights: tuple[Right, ...] = ()
     nodes: tuple[Node, ...] = ()
     probe: Probe | None = None
     unread: Mapping[str, str] = dataclasses.field(default_factory=dict)

@@ -1,4 +1,4 @@
-"""Our rights at the API server: to the objects that make or group pods, and to review tokens; nothing is tried out."""
+"""Our rights at the API server: to read groups, change nodes, lead and review tokens; nothing is tried out."""
 
 from collections.abc import Iterator
 from typing import Any, Final, Protocol, TypeVar
@@ -88,6 +88,32 @@ def nodes_written(facts: CheckFacts, wanted: Expectations) -> Iterator[Remark]:
         yield ok("may read and change nodes")
 
 
+def on_leases(cluster: AccessReviewer, wanted: Expectations) -> tuple[Right, ...]:
+    """A replica needs these rights to lead."""
+    if not wanted.lease:
+        return ()
+    namespace, name = wanted.lease
+    if wanted.parts:
+        written = [("get", ""), ("list", ""), ("create", ""), ("update", ""), ("delete", "")]
+        read = [_right(cluster, kinds.NAMESPACES, verb) for verb in ("get", "list", "watch")]
+    else:
+        written, read = [("get", name), ("create", ""), ("update", name)], []
+    leases = (_right(cluster, kinds.LEASES, verb, namespace=namespace, name=name) for verb, name in written)
+    return (*leases, *read)
+
+
+def led(facts: CheckFacts, wanted: Expectations) -> Iterator[Remark]:
+    """Without these rights no replica ever leads."""
+    denied = [str(right) for right in facts.lead_rights if not right.allowed]
+    if not wanted.lease:
+        yield ok("not needed: leader_election.enabled is off")
+    elif denied:
+        missing = "; the component deploy/parts has them" if wanted.parts else ""
+        yield failure(f"not allowed: {', '.join(denied)}{missing}")
+    else:
+        yield ok("may read and write the leases" + (" of parts and namespaces" if wanted.parts else ""))
+
+
 def ask(cluster: AccessReviewer) -> tuple[Right, ...]:
     """For each served kind whether we may list and watch it, and write the status that its users read."""
     served = [kind for kind in kind_table.WATCHED if cluster.served(kind) is not None]
@@ -96,8 +122,11 @@ def ask(cluster: AccessReviewer) -> tuple[Right, ...]:
     return (*followed, *(_right(cluster, kind, "patch", "status") for kind in told))
 
 
-def _right(cluster: AccessReviewer, kind: Kind[Any], verb: str, subresource: str = "") -> Right:
+def _right(
+    cluster: AccessReviewer, kind: Kind[Any], verb: str, subresource: str = "", *, namespace: str = "", name: str = ""
+) -> Right:
     attributes = {"group": kind.group, "resource": kind.plural, "verb": verb, "subresource": subresource}
+    attributes |= {key: value for key, value in (("namespace", namespace), ("name", name)) if value}
     manifest = {
         "apiVersion": f"{REVIEWS.group}/{REVIEWS.versions[0]}",
         "kind": REVIEWS.kind,
@@ -105,4 +134,6 @@ def _right(cluster: AccessReviewer, kind: Kind[Any], verb: str, subresource: str
     }
     answer = cluster.create(REVIEWS, "", manifest)
     within = f"{kind.plural}/{subresource}" if subresource else kind.plural
-    return Right(verb=verb, resource=f"{within}.{kind.group}".rstrip("."), allowed=answer.status.allowed)
+    where = "/".join(filter(None, (namespace, name)))
+    resource = f"{within}.{kind.group}".rstrip(".")
+    return Right(verb=verb, resource=resource, allowed=answer.status.allowed, where=where)

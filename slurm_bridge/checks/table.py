@@ -11,6 +11,7 @@ _PROBE = ("probe",)
 _RIGHTS = ("rights",)
 _REVIEWS = ("reviews",)
 _NODE_RIGHTS = ("node_rights",)
+_LEAD_RIGHTS = ("lead_rights",)
 _ALL = ("slurm_nodes", "nodes", "conf")
 
 CHECKS: tuple[Check, ...] = (
@@ -49,6 +50,14 @@ CHECKS: tuple[Check, ...] = (
         fix="Apply deploy/submission, or switch web.submission.enabled and web.administration.enabled off.",
         judge=rights.reviewed,
         needs=_REVIEWS,
+    ),
+    Check(
+        name="leader-elected",
+        why="Replicas, and daemons with parts, agree by Leases on which of them acts.",
+        fix="Apply deploy/rbac.yaml, and deploy/parts where the configuration has parts.own, with the namespace and "
+        "the name of leader_election.",
+        judge=rights.led,
+        needs=_LEAD_RIGHTS,
     ),
     Check(
         name="nodes-changed",

@@ -7,7 +7,7 @@ import msgspec
 import pytest
 
 from slurm_bridge.checks import rights
-from slurm_bridge.checks.facts import Expectations
+from slurm_bridge.checks.facts import CheckFacts, Expectations
 from slurm_bridge.model import kinds
 from slurm_bridge.model.kinds import Kind
 from slurm_bridge.model.meta import Manifest
@@ -84,3 +84,47 @@ def test_slices_are_asked_about_only_where_their_devices_count() -> None:
     without = {str(right) for right in rights.on_nodes(server, Expectations(cluster_id="one"))}
     slices = {f"{verb} resourceslices.resource.k8s.io" for verb in ("list", "watch")}
     assert {str(right) for right in rights.on_nodes(server, more)} - without == slices
+
+
+LEASE = ("system", "bridge")
+
+
+def leases(wanted: Expectations, *verbs: str) -> tuple[str, list[Manifest]]:
+    """What the check of the election says where these verbs are allowed, and what was asked."""
+    server = Server(kinds=(), verbs=verbs)
+    found = rights.on_leases(server, wanted)
+    (remark,) = rights.led(CheckFacts(lead_rights=found), wanted)
+    return remark.message, [asked["spec"]["resourceAttributes"] for asked in server.asked]
+
+
+def test_a_leader_needs_its_lease_and_no_other() -> None:
+    """Its name is in the role; creation cannot be limited to a name."""
+    said, asked = leases(Expectations(cluster_id="one", lease=LEASE), "get", "update")
+    assert said == "not allowed: create leases.coordination.k8s.io (system)"
+    assert [(one["verb"], one["namespace"], one.get("name")) for one in asked] == [
+        ("get", "system", "bridge"),
+        ("create", "system", None),
+        ("update", "system", "bridge"),
+    ]
+
+
+def test_a_daemon_with_a_part_needs_more() -> None:
+    """The message names the component that has it."""
+    said, asked = leases(Expectations(cluster_id="one", lease=LEASE, parts=True), "get", "list", "create", "update")
+    assert said == (
+        "not allowed: delete leases.coordination.k8s.io (system), watch namespaces; the component deploy/parts has them"
+    )
+    assert {one["namespace"] for one in asked if one["resource"] == "leases"} == {"system"}
+
+
+def test_without_an_election_no_right_is_asked_for() -> None:
+    """A single daemon for a trial has no lease."""
+    assert leases(Expectations(cluster_id="one")) == ("not needed: leader_election.enabled is off", [])
+
+
+def test_with_all_rights_it_may_lead() -> None:
+    """With parts and without."""
+    every = ("get", "list", "watch", "create", "update", "delete")
+    for parts in (False, True):
+        said, _ = leases(Expectations(cluster_id="one", lease=LEASE, parts=parts), *every)
+        assert said.startswith("may read and write the leases")
