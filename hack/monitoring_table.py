@@ -97,6 +97,7 @@ _KUBE_FAILED: Final = (
 
 _PARKED: Final = 'status="parked"'
 _RUNNING: Final = 'phase="running"'
+_AWAITED: Final = 'state="awaited"'
 _FOUND: Final = 'level=~"warning|failure"'
 #: Workloads that wait for room in Slurm's queue, or in their namespace's share of it.
 _OUTSIDE: Final = 'reason=~"SlurmQueueFull|SlurmShareUsed"'
@@ -558,6 +559,12 @@ def _sum(metric: str, *matchers: str, by: str = "") -> str:
     return f"sum by ({labels}) ({_led(metric, *matchers, chosen=False)})"
 
 
+#: Of each part; of the installation where there are none.
+_LEADERS: Final = (
+    f"sum by ({_BY}, part) ((slurm_bridge_leader * on (job, instance) group_left (part) slurm_bridge_part_info) "
+    "or on (job, instance) slurm_bridge_leader)"
+)
+
 ALERTS: Final[tuple[Alert, ...]] = (
     Alert(
         name="SlurmBridgeDown",
@@ -575,30 +582,40 @@ ALERTS: Final[tuple[Alert, ...]] = (
     ),
     Alert(
         name="SlurmBridgeNoLeader",
-        value=f"sum by ({_BY}) (slurm_bridge_leader)",
+        value=_LEADERS,
         bound="== 0",
         minutes=3,
         severity="critical",
-        summary="no replica of {{ $labels.job }} leads",
-        meaning="Replicas run and none is the leader, so no pod gets a node.",
-        action="The leader holds the Lease `slurm-bridge`: `kubectl --namespace slurm-bridge-system get lease "
-        "slurm-bridge "
-        "--output yaml` shows its holder. Without a holder, replicas cannot write the Lease: see `/readyz` and the "
-        "log, "
-        "and compare the account's rights with `rbac.yaml`.",
+        summary="no replica of {{ $labels.job }} leads{{ with $labels.part }} part {{ . }}{{ end }}",
+        meaning="Replicas run and none is the leader, so no pod gets a node; with parts, no pod of the part.",
+        action="The leader holds the Lease `slurm-bridge`, or `slurm-bridge.part.PART` with parts: `kubectl --namespace "
+        "slurm-bridge-system get lease slurm-bridge --output yaml` shows its holder. Without a holder, replicas cannot "
+        "write the Lease: see `/readyz` and the log, and compare the account's rights with `rbac.yaml`.",
     ),
     Alert(
         name="SlurmBridgeSeveralLeaders",
-        value=f"sum by ({_BY}) (slurm_bridge_leader)",
+        value=_LEADERS,
         bound="> 1",
         minutes=3,
         severity="critical",
-        summary="{{ $value }} replicas of {{ $labels.job }} lead",
+        summary="{{ $value }} replicas of {{ $labels.job }} lead{{ with $labels.part }} part {{ . }}{{ end }}",
         meaning="Several replicas believe that they lead for minutes. The Lease excludes that for replicas that share "
         "it, "
         "so they have different Leases, or leader election is off.",
         action="Compare `leader_election` of the replicas. More than one replica needs it. Two installations need "
         "different values of `cluster_id` and `scheduler_names`, and scrape jobs of their own.",
+    ),
+    Alert(
+        name="SlurmBridgeNamespacesAwaited",
+        value=f"({_sum('part_namespaces', _AWAITED)} or sum by ({_BY}) (slurm_bridge_leader) * 0)",
+        bound="> 0",
+        minutes=15,
+        severity="warning",
+        summary="{{ $value }} namespaces of {{ $labels.job }} belong to a part whose daemon has not got them",
+        meaning="The daemon of another part still has these namespaces: it cannot finish what is under way, is dead "
+        "while its lease is held, or has settings with other parts.",
+        action="The Lease `slurm-bridge.namespace.NAMESPACE` names that part, and the log of its daemon says what it "
+        "waits for. Compare `parts.names` of all daemons: [scaling.md](scaling.md).",
     ),
     Alert(
         name="SlurmBridgeSlurmSilent",

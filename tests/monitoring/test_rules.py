@@ -61,6 +61,7 @@ FIRES: Mapping[str, Sequence[Series]] = {
     "SlurmBridgeDown": (("leader", "1x100 stale _x20"),),
     "SlurmBridgeNoLeader": (("leader", "1x100 0x20"),),
     "SlurmBridgeSeveralLeaders": (LEADS, ('leader{instance="b"}', "0x100 1x20")),
+    "SlurmBridgeNamespacesAwaited": (('part_namespaces{state="awaited"}', "0x90 2x30"),),
     "SlurmBridgeSlurmSilent": (("slurm_last_good_read_timestamp_seconds", "0+60x110 6600x10"),),
     "SlurmBridgeBreakerOpen": (("breaker_open", "0x110 1x10"),),
     "SlurmBridgeSurprises": (('surprises_total{loop="watch of pods"}', "_x110 1x10"),),
@@ -198,3 +199,27 @@ def test_names_of_strangers_make_no_alert(tmp_path: pathlib.Path) -> None:
         ('waiting_workloads{namespace="status=parked", reason="HookFailed"}', "9x120"),
     ]
     assert fired(tmp_path, [("well", one) for one in (*HEALTHY, *strange)], {}) == ""
+
+
+@pytest.mark.parametrize(
+    ("leads", "expected"),
+    [
+        (("1x120", "1x120"), {}),
+        (("1x120", "1x100 0x20"), {("well", "SlurmBridgeNoLeader"): 1}),
+    ],
+    ids=["each part has a leader", "one part has none"],
+)
+def test_each_part_has_a_leader_of_its_own(
+    leads: Sequence[str], expected: Mapping[tuple[str, str], int], tmp_path: pathlib.Path
+) -> None:
+    """Daemons of all parts may be scraped under one job: two leaders are right, and one is too few."""
+    parts = [
+        series
+        for part, leading in zip("ab", leads, strict=True)
+        for series in (
+            (f'leader{{instance="{part}"}}', leading),
+            (f'part_info{{instance="{part}", part="{part}"}}', "1x120"),
+        )
+    ]
+    others = [one for one in HEALTHY if name_of(one[0]) != "leader"]
+    assert fired(tmp_path, [("well", one) for one in (*parts, *others)], expected) == ""

@@ -23,8 +23,6 @@ LEFT_OUT = {
     "slurm_bridge_live_view_requests_total": "likewise",
     "slurm_bridge_live_view_streams_ended_total": "likewise",
     "slurm_bridge_live_viewers": "likewise",
-    "slurm_bridge_part_info": "there are no parts unless they are configured",
-    "slurm_bridge_part_namespaces": "likewise; docs/scaling.md says what to look for",
     "slurm_bridge_pod_resizes_total": "the gauge of resized pods is shown",
     "slurm_bridge_queue_max": "the guarantee is shown",
     "slurm_bridge_submissions_pending": "the requests are shown",
