@@ -588,9 +588,10 @@ ALERTS: Final[tuple[Alert, ...]] = (
         severity="critical",
         summary="no replica of {{ $labels.job }} leads{{ with $labels.part }} part {{ . }}{{ end }}",
         meaning="Replicas run and none is the leader, so no pod gets a node; with parts, no pod of the part.",
-        action="The leader holds the Lease `slurm-bridge`, or `slurm-bridge.part.PART` with parts: `kubectl --namespace "
-        "slurm-bridge-system get lease slurm-bridge --output yaml` shows its holder. Without a holder, replicas cannot "
-        "write the Lease: see `/readyz` and the log, and compare the account's rights with `rbac.yaml`.",
+        action="The leader holds the Lease `slurm-bridge`, or `slurm-bridge.part.PART` with parts: `kubectl "
+        "--namespace slurm-bridge-system get lease slurm-bridge --output yaml` shows its holder. Without a holder, "
+        "replicas cannot write the Lease: see `/readyz` and the log, and compare the account's rights with "
+        "`rbac.yaml`.",
     ),
     Alert(
         name="SlurmBridgeSeveralLeaders",
