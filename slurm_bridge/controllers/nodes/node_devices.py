@@ -3,6 +3,7 @@
     slice                                               counts
     another generation of its pool is newer             no
     not as many slices of its generation as it says     unknown: the driver is still publishing
+    of a pool without the counters that devices use     no: Kubernetes gives away no device of the pool
     of no single node (network devices)                 no
 
     device                                              counts
@@ -46,6 +47,8 @@ def _of_pool(specs: Sequence[ResourceSliceSpec]) -> DriverDevices:
     found = devices.published(specs)
     if found is None:
         return DriverDevices(count=None)
+    if devices.miscounted(specs):
+        return DriverDevices(shared=True)
     return DriverDevices(count=len(devices.usable(found)), shared=any(device.consumes_counters for device in found))
 
 

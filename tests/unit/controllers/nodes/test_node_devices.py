@@ -10,6 +10,7 @@ from slurm_bridge.controllers.nodes import node_devices
 from slurm_bridge.controllers.nodes.node_devices import DriverDevices
 from slurm_bridge.model.devices import (
     CounterConsumption,
+    CounterSet,
     Device,
     DeviceTaint,
     ResourcePool,
@@ -26,11 +27,17 @@ def devices(*names: str, **given: Any) -> tuple[Device, ...]:
 
 
 def piece(
-    *found: Device, driver: str = DRIVER, node: str = "w1", pool: str = "p", generation: int = 1, count: int = 1
+    *found: Device,
+    driver: str = DRIVER,
+    node: str = "w1",
+    pool: str = "p",
+    generation: int = 1,
+    count: int = 1,
+    counters: tuple[CounterSet, ...] = (),
 ) -> ResourceSlice:
     """A slice of a pool that has `count` of them."""
     head = ResourcePool(name=pool, generation=generation, resource_slice_count=count)
-    spec = ResourceSliceSpec(driver=driver, node_name=node, pool=head, devices=found)
+    spec = ResourceSliceSpec(driver=driver, node_name=node, pool=head, devices=found, shared_counters=counters)
     return ResourceSlice(metadata=ObjectMeta(name="s"), spec=spec)
 
 
@@ -39,6 +46,7 @@ def counted(*slices: ResourceSlice) -> DriverDevices | None:
     return node_devices.by_node(slices, {DRIVER}).get("w1", {}).get(DRIVER)
 
 
+SET = CounterSet(name="gpu-0")
 SHARED = {"consumes_counters": (CounterConsumption(counter_set="gpu-0"),)}
 TWO = devices("a", "b")
 
@@ -53,7 +61,12 @@ ROWS = (
     ("two pools", [piece(*TWO, pool="p"), piece(*TWO, pool="q")], 4),
     ("two pools of which one is incomplete", [piece(*TWO, pool="p"), piece(*TWO, pool="q", count=9)], None),
     ("one name in two slices", [piece(*TWO, count=2), piece(*devices("b", "c"), count=2)], 3),
-    ("partitions and whole devices", [piece(*devices("gpu-0", "gpu-0-mig-1", **SHARED), *devices("c"))], 1),
+    (
+        "partitions and whole devices",
+        [piece(*devices("gpu-0", "gpu-0-mig-1", **SHARED), *devices("c"), counters=(SET,))],
+        1,
+    ),
+    ("partitions of what the pool does not have", [piece(*devices("gpu-0", **SHARED), *devices("c"))], 0),
     ("a tainted device", [piece(*TWO, *devices("c", taints=(DeviceTaint(effect="NoExecute"),)))], 2),
     ("a taint without effect", [piece(*TWO, *devices("c", taints=(DeviceTaint(effect="None"),)))], 3),
     ("an empty pool", [piece()], 0),
