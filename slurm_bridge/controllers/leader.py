@@ -67,6 +67,8 @@ class Election:
         self._told = self._warned = False
         #: How often this replica has begun to lead.
         self.term = 0
+        #: A daemon without parts holds, or held, the lease that those with parts share; and how often one has come.
+        self.beside_a_whole, self.wholes = False, 0
         self._released = False
         #: The lease as last read or written, and when it was first seen like this.
         self._seen: Lease | None = None
@@ -81,12 +83,6 @@ class Election:
     def holder(self) -> str:
         """The holder of the lease when it was last read, empty when there was none."""
         return (self._seen.spec.holder_identity or "") if self._seen is not None else ""
-
-    @property
-    def beside_a_whole(self) -> bool:
-        """A daemon without parts holds, or held, the lease that those with parts share."""
-        seen = self._seen
-        return self._terms.parts and seen is not None and names.ANNOTATION_PARTS not in seen.metadata.annotations
 
     @property
     def host(self) -> str:
@@ -204,6 +200,10 @@ class Election:
             self._forget()
         elif self._seen is None or _version(lease) != _version(self._seen):
             self._seen, self._seen_at = lease, self._clock.now()
+            whole = self._terms.parts and names.ANNOTATION_PARTS not in lease.metadata.annotations
+            if whole and not self.beside_a_whole:
+                self.wholes += 1
+            self.beside_a_whole = whole
 
     def _forget(self) -> None:
         self._seen, self._seen_at = None, -math.inf

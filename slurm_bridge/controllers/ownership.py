@@ -48,7 +48,7 @@ class Standing(enum.Enum):
 Labels = Callable[[str], Mapping[str, str] | None]
 
 _FOLLOWED = (Standing.SERVED, Standing.LEAVING)
-_UNSETTLED = (Standing.CLAIMED, Standing.LEAVING)
+_UNSETTLED = frozenset({Standing.CLAIMED, Standing.LEAVING})
 #: A namespace that is gone, and another part's, is looked at again after so many seconds, if a job of it lives then.
 QUIET: Final = 60.0
 #: The records are read again after so many seconds, because others may have deleted or changed them.
@@ -57,9 +57,10 @@ COMPARE: Final = 300.0
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
 class OwnershipPorts:
-    """What this works with. `needed`: pods or jobs of ours are known of a namespace. `term` counts leaderships.
+    """What this works with. `needed`: pods or jobs of ours are known of a namespace.
 
-    `whole`: a daemon without parts, which serves all namespaces, may lead. `lease_seconds`: what leases of parts last.
+    `term` counts leaderships and daemons without parts. `whole`: such a daemon, which serves all namespaces, may lead.
+    `lease_seconds`: what leases of parts last.
     """
 
     cluster: ports.Cluster
@@ -99,6 +100,8 @@ class NamespaceOwnership:
         self._strange: dict[str, str] = {}
         #: Something has changed that the next step may act on.
         self.stirred = threading.Event()
+        #: A daemon with parts had the lease that all of them share when a leadership was last to begin.
+        self.marked = False
 
     # -- questions ---------------------------------------------------------------------------------------------------
 
@@ -121,6 +124,8 @@ class NamespaceOwnership:
 
     def standing(self, *wanted: Standing) -> tuple[str, ...]:
         """The namespaces in these states."""
+        if _UNSETTLED.issuperset(wanted):
+            return tuple(name for name in tuple(self._unsettled) if self._standings.get(name) in wanted)
         return tuple(name for name, one in tuple(self._standings.items()) if one in wanted)
 
     @property
@@ -145,11 +150,20 @@ class NamespaceOwnership:
     def met(self, namespace: str, *, by_job: bool = True) -> None:
         """There are pods or living jobs of ours in this namespace, which may be of any part."""
         known = self._met.get(namespace)
-        if known is None and namespace not in self._quiet and parts.is_namespace(namespace):
+        if known is None and parts.is_namespace(namespace):
             self._met[namespace] = by_job
-            self.stirred.set()
+            if namespace not in self._quiet:
+                self.stirred.set()
         elif known is False and by_job:
             self._met[namespace] = True
+
+    def told(self, namespace: str, *, there: bool) -> None:
+        """A namespace has come or gone, or has other labels. What is gone and was met by its pods only is forgotten."""
+        if there:
+            self._quiet.pop(namespace, None)
+        elif self._met.get(namespace) is False and namespace not in self._standings:
+            self._met.pop(namespace, None)
+        self.stirred.set()
 
     # -- the scheduler's thread --------------------------------------------------------------------------------------
 
@@ -175,7 +189,9 @@ class NamespaceOwnership:
     def _refuse_beside_a_whole(self) -> None:
         """A daemon without parts serves all namespaces, and knows nothing of records."""
         lease = self._reach.cluster.lease(self._parts.lease_namespace, self._parts.lease_name)
-        if lease is None or names.ANNOTATION_PARTS not in lease.metadata.annotations:
+        marked = lease is not None and names.ANNOTATION_PARTS in lease.metadata.annotations
+        self.marked = marked and not self._reach.whole()
+        if not self.marked:
             raise errors.TryLater(
                 f"Lease {self._parts.lease_namespace}/{self._parts.lease_name} was not taken by a daemon with parts "
                 "yet: a daemon without parts may lead"
@@ -222,16 +238,14 @@ class NamespaceOwnership:
         """Compare all namespaces with the part that they belong to, and claim or give back what differs."""
         self.stirred.clear()
         with self._turn:
-            if self._reach.whole():
-                # It acts in all namespaces: all of it is read anew when it has gone.
-                self._began = None
             if not self.current:
                 return
             now = self._reach.clock.now()
-            self._quiet = {name: until for name, until in self._quiet.items() if until > now}
+            for name in [name for name, until in tuple(self._quiet.items()) if until <= now]:
+                self._quiet.pop(name, None)
             self._owing = False
             if now - self._compared >= COMPARE:
-                self._try("of all records", self._compare)
+                self._compare_all()
             known = dict.fromkeys((*tuple(self._met), *tuple(self._standings)))
             self._claim_some([name for name in known if self._try(name, self._look)])
 
@@ -300,20 +314,33 @@ class NamespaceOwnership:
         self._met.pop(namespace, None)
         return False
 
-    def _compare(self, _what: str) -> bool:
-        """Records that are gone are written again, and what has another part by now is let go."""
+    def _compare_all(self) -> None:
+        """Others may have deleted or changed records: all are read, and dealt with one by one."""
         self._compared = self._reach.clock.now()
-        found = self._listed()
-        for name, record in tuple(self._records.items()):
-            seen = found.get(name)
-            if seen is None:
-                logger.warning("part {}: the record of namespace {} was deleted; written again", self._parts.own, name)
-                self._records[name] = self._write(name, None, self._parts.own)
-            elif seen.spec.holder_identity != self._parts.own:
-                logger.warning("part {}: the record of namespace {} was changed by others", self._parts.own, name)
-                self._leave(name)
-            elif seen is not record:
-                self._records[name] = seen
+        try:
+            found = self._listed()
+        except errors.BridgeError as problem:
+            logger.info("part {}: the records of namespaces cannot be read now: {}", self._parts.own, problem)
+            return
+        mine = [name for name, seen in found.items() if seen.spec.holder_identity == self._parts.own]
+        for name in dict.fromkeys((*self._records, *mine)):
+            self._try(name, functools.partial(self._compare, seen=found.get(name)))
+
+    def _compare(self, namespace: str, seen: Lease | None) -> bool:
+        """Gone: written again. With another part: let go. With this part, which has not claimed it: given back."""
+        own, known = self._parts.own, namespace in self._records
+        if seen is None:
+            logger.warning("part {}: the record of namespace {} was deleted; it is written again", own, namespace)
+            self._records[namespace] = self._write(namespace, None, own)
+        elif seen.spec.holder_identity != own:
+            logger.warning("part {}: the record of namespace {} was changed by others", own, namespace)
+            self._leave(namespace)
+        else:
+            self._records[namespace] = seen
+            with self._lock:
+                if not known and namespace not in self._standings:
+                    logger.warning("part {}: the record of namespace {} was given to it by others", own, namespace)
+                    self._put(namespace, Standing.LEFT)
         return False
 
     def _listed(self) -> dict[str, Lease]:

@@ -18,7 +18,7 @@ class NamespaceLabels:
     """Read by any thread. `cluster` opens the connection to the API server at the first need; it is kept.
 
     `reads` opens the one for single namespaces, which reviews wait for; left out, it is the same. `changed` is called
-    when a namespace comes, goes, or gets other labels.
+    when a namespace comes, goes, or gets other labels: with its name, and whether it is there.
     """
 
     def __init__(
@@ -27,7 +27,7 @@ class NamespaceLabels:
         clock: ports.Clock,
         dice: random.Random,
         reads: Callable[[], ports.Cluster] | None = None,
-        changed: Callable[[], None] = lambda: None,
+        changed: Callable[[str, bool], None] = lambda _name, _there: None,
     ) -> None:
         self._cluster, self._clock, self._dice = cluster, clock, dice
         self._reads, self._lock, self._changed = reads or cluster, threading.Lock(), changed
@@ -43,8 +43,9 @@ class NamespaceLabels:
             self._informer = made
 
     def _tell(self, old: Object | None, new: Object | None) -> None:
-        if old is None or new is None or old.metadata.labels != new.metadata.labels:
-            self._changed()
+        known = new or old
+        if known is not None and (old is None or new is None or old.metadata.labels != new.metadata.labels):
+            self._changed(known.metadata.name, new is not None)
 
     def of(self, name: str) -> Labels:
         """The labels of a namespace; read from the API server if it is younger than what the watch has delivered."""

@@ -15,8 +15,8 @@ from slurm_bridge.settings.model import Settings
 
 #: The time between two tries to read the jobs of namespaces that were claimed.
 AGAIN = 2.0
-#: After such a reading the next one waits for so many times as long.
-RARELY = 4.0
+#: After such a reading the next one waits for so many times as long, and for so many seconds at most.
+RARELY, RAREST = 4.0, 60.0
 #: The time between two steps while namespaces are on their way, and while nothing is heard of any.
 STEP, IDLE = 2.0, 30.0
 
@@ -69,7 +69,8 @@ class PartFollower:
                 self._core.on_pod(old, new)
             else:
                 self._core.on_other_pod(old, new)
-        self.ownership.met(namespace, by_job=False)
+        if new is not None:
+            self.ownership.met(namespace, by_job=False)
 
     def needed(self, namespace: str) -> bool:
         """Pods or jobs of ours are known of this namespace."""
@@ -85,6 +86,7 @@ class PartFollower:
                 self._core.let_go(namespace)
             before = self._followed()
             self.ownership.commence(term, served)
+            self._again = 0.0
             for pod in self._of(served - before):
                 self._core.on_pod(None, pod)
         logger.info("part: {} namespaces are served", len(served))
@@ -99,11 +101,9 @@ class PartFollower:
         """Take up what was claimed, and let go what belongs to another part. Mostly there is nothing to do."""
         if not self.ownership.unsettled:
             return
-        claimed, began = self.ownership.standing(Standing.CLAIMED), self._clock.now()
+        claimed = self.ownership.standing(Standing.CLAIMED)
         if claimed and self._clock.now() >= self._again:
             self._take_up(claimed)
-            # Each reading is a list of all jobs: they take at most a fifth of the time.
-            self._again = max(self._again, self._clock.now() + RARELY * (self._clock.now() - began))
         leaving = self.ownership.standing(Standing.LEAVING)
         if leaving:
             busy = {namespace_of(key) for key in self._core.queue.flying()}
@@ -112,9 +112,11 @@ class PartFollower:
     def _take_up(self, claimed: Iterable[str]) -> None:
         """Their jobs first: without them their pods would get others."""
         with self.still:
-            served = self.ownership.serve(claimed)
+            served, began = self.ownership.serve(claimed), self._clock.now()
             try:
                 self._core.context.mirror.recover()
+                # Each reading is a list of all jobs: they take at most a fifth of the time, unless they are very slow.
+                self._again = self._clock.now() + min(RARELY * (self._clock.now() - began), RAREST)
             except errors.BridgeError as problem:
                 logger.warning(
                     "jobs of {} namespaces cannot be read, next try in {} s: {}", len(served), AGAIN, problem

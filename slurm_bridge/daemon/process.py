@@ -196,6 +196,11 @@ class Daemon:
         """This daemon does what only one of all parts may do."""
         return self._appointment is None or self._appointment.leading
 
+    def _stands(self) -> bool:
+        """A replica that stands by, or cannot begin, would be appointed and do nothing; but it has to mark the lease."""
+        owned = self._ownership
+        return self._leads() and (self._loops.acting or (owned is not None and not owned.marked))
+
     def _new_appointment(self, cluster: ports.Cluster) -> Election:
         """On the lease of a daemon without parts, so that none of these acts beside daemons with parts."""
         given = self.settings.leader_election
@@ -211,7 +216,8 @@ class Daemon:
             labels=self._labels.found,
             needed=lambda namespace: self._follower is None or self._follower.needed(namespace),
             leading=lambda: election.leading,
-            term=lambda: election.term,
+            # Whatever a daemon without parts has done meanwhile is read anew.
+            term=lambda: election.term + (self._appointment.wholes if self._appointment is not None else 0),
             whole=lambda: self._appointment is not None and self._appointment.beside_a_whole,
             lease_seconds=self.settings.leader_election.lease_seconds,
             each=self._hands.each,
@@ -305,9 +311,9 @@ class Daemon:
         """The core is built after the watch that feeds it. No informer runs before both exist."""
         self.core.on_owner(old, new)
 
-    def _on_labels(self) -> None:
+    def _on_labels(self, namespace: str, there: bool) -> None:
         if self._ownership is not None:
-            self._ownership.stirred.set()
+            self._ownership.told(namespace, there=there)
 
     def _on_kinds(self) -> None:
         self.core.on_kinds()
@@ -383,8 +389,7 @@ class Daemon:
         if self.election is not None:
             add("election", self.election.run, carries=True)
         if self._parts is not None and self._appointment is not None:
-            # Not while another replica has the part: this one would be appointed and do nothing.
-            add("appointment", functools.partial(self._appointment.run, stands=self._leads), carries=True)
+            add("appointment", functools.partial(self._appointment.run, stands=self._stands), carries=True)
         if self._reloader is not None:
             add("reload", self._reloader.run)
         for loop in ("scheduler", "mirror", *(["nodes"] if self._nodes is not None else [])):

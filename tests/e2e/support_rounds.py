@@ -37,6 +37,9 @@ CHECK_SECONDS = 150.0
 #: So long a killer waits for its moment: as long as others have the GPUs, nothing is ordered.
 _WATCHED = 15.0
 
+#: Of so many jobs most have to be seen in Slurm.
+MANY = 10
+
 #: All that the daemon orders in the life of a claim; it dies before or after each of them.
 ORDERS = ("submit", "protect", "allocate", "bind", "cancel")
 
@@ -232,7 +235,10 @@ class Rounds:
             found[self._jobs[given.name]].append(given)
         found.update({job: [given] for job, given in self._native.items()})
         seen = found.keys() & self._slurms.keys()
-        assert 2 * len(seen) > len(found), f"only {len(seen)} of {len(found)} jobs were seen in Slurm"
+        # Of a few jobs each may have ended between two looks.
+        assert len(found) < MANY or 2 * len(seen) > len(found), (
+            f"only {len(seen)} of {len(found)} jobs were seen in Slurm"
+        )
         others = [(found[job], self._slurms[job]) for job in seen if not _agree(found[job], self._slurms[job])]
         assert others == [], others
 

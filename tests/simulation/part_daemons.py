@@ -61,7 +61,7 @@ class PartBrain:
             labels=self._labels,
             needed=self._needed,
             leading=lambda: self.election.leading,
-            term=lambda: self.election.term,
+            term=lambda: self.election.term + self.appointment.wholes,
             whole=lambda: self.appointment.beside_a_whole,
             lease_seconds=settings.leader_election.lease_seconds,
         )

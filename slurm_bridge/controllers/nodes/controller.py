@@ -340,15 +340,24 @@ class NodeController:
         if one.node is None or one.asked is None:
             return dataclasses.replace(memory, devices="") if memory.devices else memory
         devices = (self._devices or {}).get(one.node.metadata.name, {})
-        shared = ", ".join(sorted(driver for driver, found in devices.items() if found.shared))
-        if not shared or memory.devices == shared:
+        shared = ", ".join(sorted(driver for driver, found in devices.items() if found.shared and not found.wrong))
+        wrong = ", ".join(sorted(driver for driver, found in devices.items() if found.wrong))
+        said = []
+        if shared:
+            said.append(
+                f"devices of {shared} that consume shared counters (partitions, such as MIG, and their whole devices) do "
+                "not count as GRES: Slurm would count them several times"
+            )
+        if wrong:
+            said.append(
+                f"devices of {wrong} do not count as GRES: the driver publishes a pool whose shared counters are missing "
+                "or there twice, and Kubernetes gives away no device of it"
+            )
+        words = "; ".join(said)
+        if not words or memory.devices == words:
             return memory
-        words = (
-            f"devices of {shared} that consume shared counters (partitions, such as MIG, and their whole devices) do "
-            "not count as GRES: Slurm would count them several times"
-        )
         self._given.note(node_events.about(one.node, "DevicesNotCounted", words, action="Registering", warning=True))
-        return dataclasses.replace(memory, devices=shared)
+        return dataclasses.replace(memory, devices=words)
 
 
 def _leaves(one: NodePair) -> bool:

@@ -23,10 +23,14 @@ from slurm_bridge.model.devices import ResourceSlice, ResourceSliceSpec
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
 class DriverDevices:
-    """The devices of one driver on one node; `count` is None while it is unknown. `shared` tells of partitions."""
+    """The devices of one driver on one node; `count` is None while it is unknown.
+
+    `shared` tells of partitions, `wrong` of a pool without the counters that its devices use.
+    """
 
     count: int | None = 0
     shared: bool = False
+    wrong: bool = False
 
 
 #: By the driver.
@@ -48,11 +52,11 @@ def _of_pool(specs: Sequence[ResourceSliceSpec]) -> DriverDevices:
     if found is None:
         return DriverDevices(count=None)
     if devices.miscounted(specs):
-        return DriverDevices(shared=True)
+        return DriverDevices(wrong=True)
     return DriverDevices(count=len(devices.usable(found)), shared=any(device.consumes_counters for device in found))
 
 
 def _sum(one: DriverDevices, other: DriverDevices) -> DriverDevices:
     known = one.count is not None and other.count is not None
     count = (one.count or 0) + (other.count or 0) if known else None
-    return DriverDevices(count=count, shared=one.shared or other.shared)
+    return DriverDevices(count=count, shared=one.shared or other.shared, wrong=one.wrong or other.wrong)

@@ -51,7 +51,7 @@ class Daemon:
             labels=self._labels,
             needed=lambda namespace: namespace in self.needed,
             leading=lambda: self.election.leading,
-            term=lambda: self.election.term,
+            term=lambda: self.election.term + self.appointment.wholes,
             whole=lambda: self.appointment.beside_a_whole,
             lease_seconds=15,
         )
@@ -427,3 +427,81 @@ def test_a_record_that_others_have_changed_is_believed(cut: Cut) -> None:
         seen.append(cut.a.serves())
     assert False in seen
     assert (seen[-1], cut.holder()) == (True, "a")
+
+
+@pytest.mark.parametrize("part", EVERY)
+def test_a_namespace_that_is_made_anew_is_served_at_once(cut: Cut, part: str) -> None:
+    """By the part that its new label says, though both daemons have just seen that it was gone."""
+    cut.kube.delete(kinds.NAMESPACES, ("", "team"))
+    cut.kube.settle()
+    for daemon in (cut.a, cut.b):
+        daemon.owned.told("team", there=False)
+    cut.pass_time(3, cut.a, cut.b)
+    for daemon in (cut.a, cut.b):
+        daemon.owned.met("team", by_job=False)
+        daemon.step()
+    cut.kube.create(kinds.NAMESPACES, {"metadata": {"name": "team", "labels": {names.LABEL_PART: part}}})
+    for daemon in (cut.a, cut.b):
+        daemon.owned.told("team", there=True)
+        daemon.owned.met("team", by_job=False)
+    cut.pass_time(3, cut.a, cut.b)
+    assert [one.serves() for one in (cut.a, cut.b)] == [one == part for one in EVERY]
+
+
+def test_a_replica_that_stands_by_forgets_namespaces_that_are_gone(cut: Cut) -> None:
+    """Nor does it ask for them when it takes the lead."""
+    standby = Daemon(cut, "a", "a2")
+    standby.election.step()
+    for number in range(20):
+        standby.owned.met(f"ci-{number}", by_job=False)
+        standby.owned.told(f"ci-{number}", there=False)
+    cut.pass_time(20)
+    standby.lead()
+    before = cut.line.faults.count(target="ci-")
+    standby.step()
+    assert cut.line.faults.count(target="ci-") == before
+    assert standby.serves()
+
+
+def test_a_record_that_others_have_given_to_a_living_part_is_given_back(cut: Cut) -> None:
+    """That part does not want the namespace, and learns of the record when it reads all of them."""
+    cut.kube.merge(kinds.LEASES, (NAMESPACE, "bridge.namespace.team"), {"spec": {"holderIdentity": "b"}})
+    cut.pass_time(2 * COMPARE + 10, cut.a, cut.b)
+    assert (cut.a.serves(), cut.b.serves(), cut.holder()) == (True, False, "a")
+
+
+def test_a_record_that_cannot_be_written_holds_up_no_other(cut: Cut) -> None:
+    """They were deleted, and one of them is refused."""
+    every = ("n1", "n2", "n3")
+    for name in every:
+        cut.kube.create(kinds.NAMESPACES, {"metadata": {"name": name, "labels": {names.LABEL_PART: "a"}}})
+        cut.a.owned.met(name)
+    cut.a.step()
+    for name in every:
+        cut.kube.delete(kinds.LEASES, (NAMESPACE, f"bridge.namespace.{name}"))
+    cut.line.faults.plan(faults.Answer(409), method="POST", target="leases", times=1)
+    cut.pass_time(COMPARE + 1, cut.a, cut.b)
+    assert [cut.holder(one) for one in every] == [None, "a", "a"]
+
+
+def test_a_daemon_without_parts_that_has_come_and_gone_makes_all_be_read_anew(cut: Cut) -> None:
+    """Although nothing here was done meanwhile, and although a write of the lease was refused in between."""
+    whole = Election(
+        cut.client(), cut.clock, Terms(namespace=NAMESPACE, name="bridge", identity="whole"), dice=random.Random(1)
+    )
+    cut.kube.delete(kinds.LEASES, (NAMESPACE, "bridge"))
+    whole.step()
+    cut.a.appointment.step()
+    for _ in range(15):
+        cut.clock.advance(1.0)
+        cut.a.election.step()
+    cut.a.cluster.before = whole.step
+    cut.a.appointment.step()
+    assert whole.leading
+    assert not cut.a.serves()
+    whole.release()
+    cut.clock.advance(2.0)
+    cut.a.appointment.step()
+    assert not cut.a.owned.current
+    cut.a.begin()
+    assert cut.a.serves()

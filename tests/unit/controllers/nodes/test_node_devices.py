@@ -113,3 +113,9 @@ def test_slices_of_older_generations_and_of_other_nodes_change_nothing(
     newest = piece(*devices(*names), generation=3)
     older = [one for one in others if one.spec.node_name == "w2" or one.spec.pool.name == "p"]
     assert counted(*older, newest) == counted(newest)
+
+
+def test_a_pool_whose_counters_are_wrong_is_told_from_partitions() -> None:
+    """The remedy is another one."""
+    found = counted(piece(*devices("gpu-0", **SHARED), *devices("c")))
+    assert found == DriverDevices(wrong=True)
