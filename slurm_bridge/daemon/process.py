@@ -197,7 +197,7 @@ class Daemon:
         return self._appointment is None or self._appointment.leading
 
     def _stands(self) -> bool:
-        """A replica that stands by, or cannot begin, would be appointed and do nothing; but it has to mark the lease."""
+        """A replica that stands by, or cannot begin, would do nothing when appointed; but it has to mark the lease."""
         owned = self._ownership
         return self._leads() and (self._loops.acting or (owned is not None and not owned.marked))
 

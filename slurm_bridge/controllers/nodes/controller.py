@@ -345,13 +345,13 @@ class NodeController:
         said = []
         if shared:
             said.append(
-                f"devices of {shared} that consume shared counters (partitions, such as MIG, and their whole devices) do "
-                "not count as GRES: Slurm would count them several times"
+                f"devices of {shared} that consume shared counters (partitions, such as MIG, and their whole devices) "
+                "do not count as GRES: Slurm would count them several times"
             )
         if wrong:
             said.append(
-                f"devices of {wrong} do not count as GRES: the driver publishes a pool whose shared counters are missing "
-                "or there twice, and Kubernetes gives away no device of it"
+                f"devices of {wrong} do not count as GRES: the driver publishes a pool whose shared counters are "
+                "missing or there twice, and Kubernetes gives away no device of it"
             )
         words = "; ".join(said)
         if not words or memory.devices == words:
