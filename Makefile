@@ -6,7 +6,7 @@ BIN    := $(VENV)/bin
 READY  := $(VENV)/ready
 
 .DEFAULT_GOAL := help
-.PHONY: help run test thorough simulate storms fuzz coverage check cluster-up cluster-down cluster-status cluster-test contract e2e nodes devices failures frameworks chaos soak oracle bench bench-hooks bench-cpu docs lock clean monitoring browser docs-site tutorial release release-test
+.PHONY: help run test thorough simulate storms fuzz coverage check cluster-up cluster-down cluster-status cluster-test contract e2e nodes devices failures frameworks chaos soak oracle bench bench-hooks bench-cpu bench-size docs lock clean monitoring browser docs-site tutorial release release-test
 
 # How many seeded runs `make simulate` takes, and what `make chaos`, `make bench` and the other benches are told
 # (CHAOS=--short).
@@ -121,7 +121,8 @@ check: $(READY) ## format, lint, types, words, layers, and whether the generated
 	@MYPYPATH=hack:hack/cluster $(BIN)/mypy --strict hack/docs.py hack/suite.py hack/failed_cases.py hack/words.py \
 	    hack/figures.py hack/hops.py hack/soak/watch_soak.py
 	@MYPYPATH=hack/release $(BIN)/mypy --strict hack/release/__main__.py deploy/rootfs.py
-	@MYPYPATH=hack/bench:hack/cluster $(BIN)/mypy --strict --explicit-package-bases -p clusterbench -p cpubench -p hooksbench
+	@MYPYPATH=hack/bench:hack/cluster:hack $(BIN)/mypy --strict --explicit-package-bases -p clusterbench -p cpubench -p hooksbench \
+	    -p sizebench -m bench_page
 	@MYPYPATH=hack/oracle:hack/cluster $(BIN)/mypy --strict --explicit-package-bases -p scheduleroracle
 	@$(BIN)/python hack/words.py
 	@$(BIN)/lint-imports --no-cache --no-logo
@@ -185,7 +186,7 @@ oracle: $(READY) ## kube-scheduler 1.36 itself against the hook kube-scheduler, 
 
 bench: $(READY) ## pods a second, latencies, calls and CPU, beside bare calls and kube-scheduler (BENCH="--pods 500")
 	@echo "make bench: this daemon, a raw loop and kube-scheduler, by turns, on 1 000 nodes; writes build/bench.json"
-	@PYTHONPATH=hack/bench:hack/cluster $(BIN)/python -m clusterbench $(BENCH)
+	@PYTHONPATH=hack/bench:hack/cluster:hack $(BIN)/python -m clusterbench $(BENCH)
 
 bench-hooks: $(READY) ## workloads a second through the hooks at 100 to 20 000 nodes, against the goals (BENCH=--quick)
 	@echo "make bench-hooks: the families of hooks, and queues, on made-up clusters; writes build/bench-hooks.json"
@@ -193,7 +194,11 @@ bench-hooks: $(READY) ## workloads a second through the hooks at 100 to 20 000 n
 
 bench-cpu: $(READY) ## the daemon's CPU per pod, without families of hooks, with each and with all (BENCH="--rounds 3")
 	@echo "make bench-cpu: the daemon between pocket servers with 1 000 nodes, by turns; writes build/bench-cpu.json"
-	@PYTHONPATH=hack/bench:hack/cluster $(BIN)/python -m cpubench $(BENCH)
+	@PYTHONPATH=hack/bench:hack/cluster:hack $(BIN)/python -m cpubench $(BENCH)
+
+bench-size: $(READY) ## the daemon between pocket servers of 1 000 and 5 000 nodes: cold start, memory, quiet (BENCH="--nodes 20000")
+	@echo "make bench-size: ten pods for each node, of which four run, between pocket servers; writes build/bench-size.json"
+	@PYTHONPATH=hack/bench:hack/cluster:hack $(BIN)/python -m sizebench $(BENCH)
 
 docs: $(READY) ## write the generated pages again, and the generated parts of others
 	@echo "make docs: writing docs/explained/ and the generated parts of README.md and docs/"

@@ -37,6 +37,7 @@ PARTS: dict[str, tuple[str, ...]] = {
         "docs/security",
         "docs/reliability",
         "docs/performance",
+        "docs/benchmarks",
         "docs/migrating",
         "hack/slurm.conf/README",
     ),

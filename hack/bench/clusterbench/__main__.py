@@ -1,16 +1,21 @@
 """`make bench`: how many pods per second each contestant takes from creation to their nodes, and what that costs.
 
 The contestants take turns on one cluster, each round in another order, so that a noisy machine hurts all alike; what
-counts is the ratio within a round, and its median. Writes build/bench.json.
+counts is the ratio within a round, and its median. Writes build/bench.json; a run of three rounds or more adds its
+figures to docs/performance.tsv, of which `make docs` makes the table and the picture of docs/performance.md.
 """
 
 import argparse
+import datetime as dt
 import json
+import os
 import pathlib
 import signal
+import subprocess
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
+import bench_history
 from clusterbench import adapters, contestants, ends, figures, gangs, idle_cost, report, testbed, turns
 from slurm_bridge.slurm.wire import WIRES
 
@@ -54,6 +59,7 @@ def _throughput(bed: testbed.Bed, given: argparse.Namespace) -> None:
     if played := _rounds(bed, given):
         print(report.table(played), end="\n\n", flush=True)
         _store(report.document(bed.config, played))
+        _keep(bed, given, "single pods", given.pods, report.values(played))
 
 
 def _gangs(bed: testbed.Bed, given: argparse.Namespace) -> None:
@@ -61,6 +67,7 @@ def _gangs(bed: testbed.Bed, given: argparse.Namespace) -> None:
         played = gangs.measure(bed, given.gang, given.rounds, FOLDER)
         print(gangs.table(played), end="\n\n", flush=True)
         _store(gangs.document(played))
+        _keep(bed, given, "a gang", given.gang, gangs.values(played))
 
 
 def _calls(bed: testbed.Bed, given: argparse.Namespace) -> None:
@@ -75,6 +82,7 @@ def _waiting(bed: testbed.Bed, given: argparse.Namespace) -> None:
         quiet = idle_cost.measure(bed, given.waiting, given.quiet_seconds, FOLDER)
         print(quiet)
         _store({"waiting": quiet.document()})
+        _keep(bed, given, "waiting workloads", given.waiting, quiet.values(contestants.OURS.name))
 
 
 def _ends(bed: testbed.Bed, given: argparse.Namespace) -> None:
@@ -82,6 +90,7 @@ def _ends(bed: testbed.Bed, given: argparse.Namespace) -> None:
         ended = ends.measure(bed, given.running, given.ends, given.quiet_seconds, FOLDER)
         print(ended)
         _store(ended.document())
+        _keep(bed, given, f"{given.ends} ends", given.running, ended.values())
 
 
 _PARTS = (_throughput, _gangs, _calls, _ends, _waiting)
@@ -92,6 +101,34 @@ def _store(measured: Mapping[str, object]) -> None:
     stored = json.loads(OUTPUT.read_text()) if OUTPUT.exists() else {}
     OUTPUT.parent.mkdir(exist_ok=True)
     OUTPUT.write_text(json.dumps({**stored, **measured}, indent=2) + "\n")
+
+
+def _keep(
+    bed: testbed.Bed, given: argparse.Namespace, part: str, workloads: int, found: Iterable[bench_history.Values]
+) -> None:
+    """In the history, unless there were too few rounds."""
+    if given.rounds < bench_history.ROUNDS:
+        return
+    run = bench_history.Run(
+        when=dt.datetime.now(dt.UTC).strftime("%Y-%m-%dT%H:%MZ"),
+        commit=_commit(),
+        processors=os.cpu_count() or 1,
+        part=part,
+        nodes=bed.config.nodes,
+        workloads=workloads,
+        rounds=given.rounds,
+    )
+    bench_history.add(run, found)
+
+
+def _commit() -> str:
+    """With a + where the program was changed since."""
+    head = _git("rev-parse", "--short=8", "HEAD")
+    return f"{head}+" if _git("status", "--porcelain", "--", "slurm_bridge") else head
+
+
+def _git(*words: str) -> str:
+    return subprocess.run(["git", *words], cwd=PROJECT, check=True, capture_output=True, text=True).stdout.strip()
 
 
 def _rounds(bed: testbed.Bed, given: argparse.Namespace) -> list[figures.Turn]:

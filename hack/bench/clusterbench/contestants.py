@@ -27,7 +27,7 @@ KUBECTL = PROJECT / "hack" / "cluster" / "kubectl"
 #: What hooks have to see beside what every daemon sees.
 DEPLOY = PROJECT / "deploy"
 
-_READY_SECONDS = 60.0
+_READY_SECONDS = 600.0
 _STOP_SECONDS = 30.0
 _REQUESTS = {side: f"slurm_bridge_{side}_request_duration_seconds_count" for side in ("slurm", "kubernetes")}
 

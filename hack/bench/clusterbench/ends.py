@@ -15,6 +15,7 @@ import signal
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 
+import bench_history
 from clusterbench import bare, figures, idle_cost, samples, turns
 from clusterbench.contestants import OURS
 from clusterbench.testbed import Bed, until
@@ -105,6 +106,16 @@ class Ends:
     def document(self) -> dict[str, object]:
         """For programs."""
         return {"ends": dataclasses.asdict(self)}
+
+    def values(self) -> Iterator[bench_history.Values]:
+        """What the goals are about: all of one round."""
+        for what, burst in (("jobs cancelled", self.cancelled), ("pods deleted", self.deleted)):
+            if burst.latency is not None:
+                yield OURS.name, f"ms {what} to the other side's end, p99", [burst.latency.p99]
+        if self.bare.latency is not None:
+            yield "bare calls", "ms jobs cancelled to the other side's end, p99", [self.bare.latency.p99]
+        yield f"{OURS.name} / bare calls", "jobs cancelled, p99", [self.ratio]
+        yield OURS.name, "% of a processor to watch, with slurmctld", [100 * self.watch.share]
 
     def __str__(self) -> str:
         begun = f"{self.running} pods run, {self.bound_per_second:.0f}/s from the first creation to the last binding"

@@ -8,6 +8,7 @@ import dataclasses
 import pathlib
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
+import bench_history
 from clusterbench import contestants, figures, report, turns
 from clusterbench.contestants import OURS, RAW
 from clusterbench.testbed import Bed
@@ -154,6 +155,15 @@ def _median(ours: Sequence[Gang], side: str) -> list[tuple[str, float]]:
 
 def _number(side: str, kind: str) -> Callable[[Gang], float]:
     return lambda gang: gang.calls.get(f"own {side}", {}).get(kind, 0.0)
+
+
+def values(played: Sequence[Gang]) -> Iterator[bench_history.Values]:
+    """Each figure of both and of the comparisons, with its value in every round."""
+    for who in (OURS.name, RAW.name):
+        for what, figure in _FIGURES:
+            yield who, what, [value for gang in played if gang.who == who and (value := figure(gang)) is not None]
+    for what, compared in _COMPARED.items():
+        yield f"{OURS.name} / {RAW.name}", what, figures.ratios(played, OURS.name, RAW.name, compared)
 
 
 def document(played: Sequence[Gang]) -> dict[str, object]:

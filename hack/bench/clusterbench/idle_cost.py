@@ -6,7 +6,9 @@ First everything that has to be said once is said (placeholders, conditions); th
 import dataclasses
 import pathlib
 import time
+from collections.abc import Iterator
 
+import bench_history
 from clusterbench import contestants, processes, samples, turns
 from clusterbench.testbed import Bed
 
@@ -43,6 +45,12 @@ class Quiet:
     def document(self) -> dict[str, object]:
         """With what is computed from the rest."""
         return {**dataclasses.asdict(self), "calls_per_second": round(self.calls_per_second, 2)}
+
+    def values(self, who: str) -> Iterator[bench_history.Values]:
+        """Calls, processor and memory of the daemon: all of one round."""
+        yield who, "calls/s", [self.calls_per_second]
+        yield who, "% of a processor", [100 * self.cpu[who] / self.seconds]
+        yield who, "MiB of memory, at most", [self.memory_mib["most"]]
 
     def __str__(self) -> str:
         per_second = {

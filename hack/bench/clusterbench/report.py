@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 
+import bench_history
 from clusterbench import figures, turns
 from clusterbench.contestants import ALL, KUBE_SCHEDULER, OURS, RATED, RAW
 from localcluster.config import Config
@@ -10,6 +11,10 @@ _WHO = (OURS.name, RATED.name, ALL.name, RAW.name, KUBE_SCHEDULER.name)
 
 #: Each contestant and the one that it is compared with.
 _PAIRS = ((OURS.name, RAW.name), (OURS.name, KUBE_SCHEDULER.name), (RATED.name, OURS.name), (ALL.name, OURS.name))
+
+_CPU = "CPU ms per pod"
+#: The contestant's own process.
+OWN = "the contestant"
 
 #: Percentiles of these two, one figure for each of the rest.
 _FIGURES: Sequence[tuple[str, Callable[[figures.Turn], float | None]]] = (
@@ -24,7 +29,7 @@ _FIGURES: Sequence[tuple[str, Callable[[figures.Turn], float | None]]] = (
     ("requests to apiserver per pod", lambda turn: turn.calls_per_pod("apiserver")),
     ("seconds until all was gone", lambda turn: turn.emptied_seconds),
     ("processors busy with something else", lambda turn: turn.elsewhere),
-    ("CPU ms per pod, all processes", lambda turn: turn.cpu_per_pod),
+    (f"{_CPU}, all processes", lambda turn: turn.cpu_per_pod),
 )
 
 #: Speed is what counts; pods per second of CPU is what it would be on a machine that does nothing else.
@@ -47,6 +52,21 @@ def table(played: Sequence[figures.Turn]) -> str:
     return "\n\n".join(filter(None, (_table(played), "\n".join(_ratios(played)))))
 
 
+def values(played: Sequence[figures.Turn]) -> Iterable[bench_history.Values]:
+    """Each figure of each contestant and of each comparison, with its value in every round."""
+    for who in dict.fromkeys(turn.who for turn in played):
+        some = [turn for turn in played if turn.who == who]
+        told = {what: [figure(turn) for turn in some] for what, figure in _FIGURES}
+        told |= {f"{_CPU}, {OWN}": [_own(turn) for turn in some]}
+        told |= {f"{_CPU}, {name}": [_of(turn, name) for turn in some] for name in _processes(some) if name != who}
+        for what, found in told.items():
+            yield who, what, [value for value in found if value is not None]
+    for who, beside in _PAIRS:
+        for what, compared in _COMPARED.items():
+            yield f"{who} / {beside}", what, figures.ratios(played, who, beside, compared)
+        yield f"{who} - {beside}", f"{_CPU}, {OWN}", figures.differences(played, who, beside, _own)
+
+
 def document(config: Config, played: Sequence[figures.Turn]) -> dict[str, object]:
     """The same, with every turn."""
     ratios = {
@@ -63,7 +83,7 @@ def _table(played: Sequence[figures.Turn]) -> str:
     rows = [["median of the turns", *present]]
     rows += [[what, *(cell(figures.median(some, figure)) for some in by_who)] for what, figure in _FIGURES]
     for process in _processes(played):
-        rows.append([f"CPU ms per pod, {process}", *(cell(_cpu(some, process)) for some in by_who)])
+        rows.append([f"{_CPU}, {process}", *(cell(_cpu(some, process)) for some in by_who)])
     return "\n".join(f"{row[0]:<40}" + "".join(f"{cell:>16}" for cell in row[1:]) for row in rows)
 
 
@@ -74,7 +94,7 @@ def _processes(played: Sequence[figures.Turn]) -> list[str]:
 
 
 def _cpu(some: Sequence[figures.Turn], process: str) -> float | None:
-    return figures.median(some, lambda turn: 1000 * turn.cpu[process] / turn.pods if process in turn.cpu else None)
+    return figures.median(some, lambda turn: _of(turn, process))
 
 
 def cell(value: float | None) -> str:
@@ -84,7 +104,12 @@ def cell(value: float | None) -> str:
 
 def _own(turn: figures.Turn) -> float | None:
     """Milliseconds of the contestant itself per pod."""
-    return 1000 * turn.cpu[turn.who] / turn.pods if turn.who in turn.cpu else None
+    return _of(turn, turn.who)
+
+
+def _of(turn: figures.Turn, process: str) -> float | None:
+    """Milliseconds of one process per pod."""
+    return 1000 * turn.cpu[process] / turn.pods if process in turn.cpu else None
 
 
 def _ratios(played: Sequence[figures.Turn]) -> Iterable[str]:

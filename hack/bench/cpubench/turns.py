@@ -4,11 +4,12 @@ import contextlib
 import dataclasses
 import pathlib
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 
 from clusterbench import contestants, processes
 from clusterbench.contestants import Running
 from clusterbench.testbed import until
+from clusterbench.turns import SLOWEST
 from clusterbench.workload import Load
 
 from cpubench.chains import CHAINS
@@ -20,8 +21,9 @@ from slurm_bridge.sim.kube.followers import Tail
 #: Pods before those that are measured: connections are open then, and caches filled.
 WARM = 100
 
+NAMESPACE = "bench"
+
 _SECONDS = 300.0
-_NAMESPACE = "bench"
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
@@ -52,24 +54,29 @@ class Stage:
         self._pods = Tail(world.kube.store, resources.of(kinds.PODS))
         self._bound: set[str] = set()
 
-    def bind(self, pods: int, prefix: str) -> None:
-        """Create pods as fast as they come, and wait until each has its node."""
-        load = Load(namespace=_NAMESPACE, scheduler=contestants.OURS.scheduler, pods=pods, prefix=prefix)
-        self._bound.clear()
+    def create(self, pods: int, prefix: str, partition: str = "") -> None:
+        """As fast as they come."""
+        scheduler = contestants.OURS.scheduler
+        load = Load(namespace=NAMESPACE, scheduler=scheduler, pods=pods, prefix=prefix, partition=partition)
         for name in load.names():
             pod = load.pod(name)
-            self._world.kube.create(kinds.PODS, {**pod, "metadata": {**pod["metadata"], "namespace": _NAMESPACE}})
-        until(lambda: self._count() >= pods, _SECONDS, f"{pods} pods bound", self.running.check)
+            self._world.kube.create(kinds.PODS, {**pod, "metadata": {**pod["metadata"], "namespace": NAMESPACE}})
 
-    def _count(self) -> int:
-        news = (event.new for event in self._pods.news() if not event.gone)
+    def bind(self, pods: int, prefix: str) -> None:
+        """Create pods, and wait until each has its node."""
+        self._bound.clear()
+        self.create(pods, prefix)
+        until(lambda: self._count(prefix) >= pods, _SECONDS + pods / SLOWEST, f"{pods} pods bound", self.running.check)
+
+    def _count(self, prefix: str) -> int:
+        news = (event.new for event in self._pods.news() if not event.gone and event.new.name.startswith(prefix))
         self._bound.update(pod.name for pod in news if pod.fields["spec.nodeName"])
         return len(self._bound)
 
 
 def play(who: str, round_: int, nodes: int, pods: int, folder: pathlib.Path) -> Turn:
     """Measure one contestant once."""
-    with pocket.world(nodes=nodes) as world, _daemon(world, who, folder) as running:
+    with servers(nodes) as world, daemon(world, {"hooks": list(CHAINS[who])}, folder) as running:
         stage = Stage(world, running)
         stage.bind(min(WARM, pods), "warm")
         meter, began = processes.Meter({who: running.pid}), time.monotonic()
@@ -79,16 +86,24 @@ def play(who: str, round_: int, nodes: int, pods: int, folder: pathlib.Path) -> 
 
 
 @contextlib.contextmanager
-def _daemon(world: pocket.PocketWorld, who: str, folder: pathlib.Path) -> Iterator[Running]:
+def servers(nodes: int) -> Iterator[pocket.PocketWorld]:
+    """Pocket servers with the namespaces of the pods and of the daemon."""
+    with pocket.world(nodes=nodes) as world:
+        for name in (NAMESPACE, work.DAEMON_NAMESPACE):
+            manifest = {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name}}
+            world.kube.create(work.kind_of(manifest), manifest)
+        yield world
+
+
+@contextlib.contextmanager
+def daemon(world: pocket.PocketWorld, settings: Mapping[str, object], folder: pathlib.Path) -> Iterator[Running]:
+    """A daemon between these servers, which may have had one before."""
     folder.mkdir(parents=True, exist_ok=True)
-    namespaces = (_NAMESPACE, work.DAEMON_NAMESPACE)
-    for manifest in ({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name}} for name in namespaces):
-        world.kube.create(work.kind_of(manifest), manifest)
     env = {
         "SLURMRESTD_URL": world.slurm_url,
         "SLURM_TOKEN_FILE": str(world.token_file),
         "KUBECONFIG_DAEMON": str(world.kubeconfig),
         "DAEMON_NAMESPACE": work.DAEMON_NAMESPACE,
     }
-    with contestants.ours(env, folder, {"hooks": list(CHAINS[who])}) as running:
+    with contestants.ours(env, folder, settings) as running:
         yield running

@@ -30,7 +30,7 @@ PROJECT = pathlib.Path(__file__).resolve().parents[3]
 OUTPUT = PROJECT / "build" / "bench-hooks.json"
 
 #: What `--docs` writes again: the figures of one machine.
-PAGE = PROJECT / "docs" / "performance.md"
+PAGE = PROJECT / "docs" / "benchmarks.md"
 DRAWING = PROJECT / "docs" / "hooks-speed.svg"
 GANGS_DRAWING = PROJECT / "docs" / "hooks-speed-gangs.svg"
 
