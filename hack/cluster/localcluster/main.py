@@ -19,7 +19,7 @@ from collections.abc import Callable, Iterator, Sequence
 
 from localcluster import dockerd, engine, envfile, leftovers, lock, packages, parts, progress, table
 from localcluster.config import Config
-from localcluster.part import Contributing, Hurtable, Part, PartError, Prepared
+from localcluster.part import Contributing, Explaining, Hurtable, Part, PartError, Prepared
 
 
 def up(config: Config) -> None:
@@ -155,9 +155,24 @@ def status(config: Config) -> int:
     # All at once: a frozen server must not be waited for in turn.
     asked = parts.of(config)
     with concurrent.futures.ThreadPoolExecutor(len(asked)) as pool:
-        lines = list(pool.map(lambda part: table.line(part, config, state(part, config)), asked))
-    print(table.render(lines))
-    return 0 if all(line.state is not None for line in lines) else 1
+        looks = list(pool.map(lambda part: _look(part, config), asked))
+    print(table.render([line for line, _ in looks]))
+    for line, why in looks:
+        if why:
+            print(f"{line.name} is down: {why}")
+    return 0 if all(line.state is not None for line, _ in looks) else 1
+
+
+def _look(part: Part, config: Config) -> tuple[table.Line, str]:
+    """Its line, and why it does not run; it is asked once more, because a busy machine may answer late."""
+    found, why = state(part, config), ""
+    if found is None and isinstance(part, Explaining):
+        try:
+            why = part.why_down(config)
+        except PartError as error:
+            why = str(error)
+        found = None if why else state(part, config)
+    return table.line(part, config, found), why
 
 
 SIGNALS = {"kill": signal.SIGKILL, "pause": signal.SIGSTOP, "resume": signal.SIGCONT}

@@ -62,6 +62,14 @@ class Visible(Protocol):
 
 
 @runtime_checkable
+class Explaining(Protocol):
+    """A part that says why it does not run."""
+
+    def why_down(self, config: Config) -> str:
+        """Empty when it runs."""
+
+
+@runtime_checkable
 class Hurtable(Protocol):
     """A part that tests may kill, freeze and thaw."""
 

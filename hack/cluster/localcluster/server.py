@@ -47,7 +47,13 @@ class Server:
         )
 
     def state(self, config: Config) -> str | None:
-        return "running" if self._is_current(config) and not self.probe(config) else None
+        return None if self.why_down(config) else "running"
+
+    def why_down(self, config: Config) -> str:
+        """Empty when it runs."""
+        if not self._is_current(config):
+            return "its process does not run, or was started with another configuration"
+        return self.probe(config)
 
     def start(self, config: Config) -> None:
         if self._is_current(config) and self._recovers(config):
