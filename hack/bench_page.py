@@ -66,7 +66,7 @@ def others(history: Sequence[Figure]) -> str:
     parts = [part for part in dict.fromkeys(one.run.part for one in history) if part != PART]
     found = [one for part in parts for one in newest(history, part)]
     rows = [f"| {_size(one.run)} | {one.who} | {one.what} | {_cell(one)} |" for one in found]
-    return "\n".join(["| | | | |", "|---|---|---|---|", *rows]) + "\n"
+    return "\n".join(["| measured | of | figure | median and range |", "|---|---|---|---|", *rows]) + "\n"
 
 
 def picture(history: Sequence[Figure]) -> str:
@@ -113,7 +113,7 @@ def _cell(one: Figure | None) -> str:
 
 def _number(value: float) -> str:
     """Three digits; what is larger than that as it is."""
-    return f"{value:.0f}" if value >= 100 else f"{value:.3g}"  # noqa: PLR2004 - three digits
+    return f"{value:.0f}" if value >= 100 else f"{value:.3g}" if value >= 1 else f"{value:.2f}"  # noqa: PLR2004
 
 
 def _bar(name: str, told: Mapping[str, float], top: float, per_ms: float) -> list[str]:

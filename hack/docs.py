@@ -9,6 +9,8 @@ import pathlib
 import sys
 from collections.abc import Iterator
 
+import bench_history
+import bench_page
 import board_files
 import chart_templates
 import chart_values
@@ -49,6 +51,7 @@ def main() -> int:
 def pages() -> dict[pathlib.Path, str]:
     """Every page that is generated, or has generated parts, as it should be."""
     docs = PROJECT / "docs"
+    figures = bench_history.read()
     generated: tuple[tuple[str, str, str], ...] = (
         ("agents.md", "metrics", docs_tables.agent_metrics()),
         ("annotations.md", "annotations", docs_tables.annotations()),
@@ -76,6 +79,8 @@ def pages() -> dict[pathlib.Path, str]:
         ("monitoring.md", "panels", board_files.panels()),
         ("monitoring.md", "alerts", board_files.alerts()),
         ("operating.md", "checks", docs_tables.checks()),
+        ("performance.md", "single pods", bench_page.table(figures)),
+        ("performance.md", "others", bench_page.others(figures)),
         ("preemption.md", "options", docs_hooks.options("preemption", ExtenderOptions)),
         ("reliability.md", "failures", docs_reliability.failures()),
         ("reliability.md", "traps", docs_reliability.traps()),
@@ -93,6 +98,7 @@ def pages() -> dict[pathlib.Path, str]:
         head, rest = (parts.get(page) or page.read_text()).split(BEGIN.format(section))
         _, tail = rest.split(END, 1)
         parts[page] = f"{head}{BEGIN.format(section)}{text}{END}{tail}"
+    parts[docs / "performance.svg"] = bench_page.picture(figures)
     parts[PROJECT / "deploy" / "admission" / "policies.yaml"] = docs_tables.policies()
     parts[chart_templates.CHART / "values.yaml"] = chart_values.document()
     parts[chart_templates.CHART / "values.schema.json"] = chart_values.schema()
