@@ -16,10 +16,12 @@ class Rhythm:
     """How often what is asked. `many` is the number from which one full list is cheaper than single questions.
 
     `share` of a processor is what readings of jobs that run may cost while nothing changes; each is of one `part`.
+    Readings are `calm` seconds apart at least, unless there are many parts: a call costs more than its answer.
     """
 
     fastest: float = 0.2
     slowest: float = 5.0
+    calm: float = 0.5
     share: float = 0.03
     part: int = 1000
     first_details_per_second: float = 10.0
@@ -56,4 +58,4 @@ class PollPace:
         rhythm = self._rhythm
         earned = (max(_LEAST, min(self._costs)) + more) / rhythm.share
         # A Slurm that always takes long to answer is left alone for as long as it takes.
-        return max(rhythm.fastest, min(self._costs), min(earned, rhythm.slowest / max(1, parts)))
+        return max(rhythm.fastest, min(self._costs), min(max(earned, rhythm.calm), rhythm.slowest / max(1, parts)))

@@ -232,7 +232,7 @@ class MirrorSettings(SettingsGroup):
 nothing changes."""
     cpu_share: Annotated[float, Field(gt=0, le=1)] = 0.03
     """How much of one processor slurmctld and the bridge together may use to read the states of running jobs while \
-nothing changes. It determines how soon the end of a job is noticed: after `fastest_seconds` to `slowest_seconds`."""
+nothing changes. It determines how soon the end of a job is noticed: after half a second to `slowest_seconds`."""
     detail_reads_per_second: Rate = 1.0
     """How many waiting jobs are read in full per second. It determines how soon a hold, an edit or a new reason is \
 noticed."""

@@ -105,13 +105,13 @@ def _kept(engine: str, prefix: str) -> Iterator[str]:
 
 
 def _files(except_below: Sequence[pathlib.Path]) -> Iterator[str]:
-    """Files of our group, links not followed."""
+    """Files of our group, links not followed. Compiled modules of the sources are no part of a cluster."""
     if GROUP is None:
         return
     pending = list(ROOTS)
     while pending:
         folder = pending.pop()
-        if folder in except_below:
+        if folder in except_below or folder.name == "__pycache__":
             continue
         for entry in _entries(folder):
             with contextlib.suppress(OSError):  # it went away while we looked
