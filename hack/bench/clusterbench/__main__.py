@@ -59,7 +59,7 @@ def _throughput(bed: testbed.Bed, given: argparse.Namespace) -> None:
     if played := _rounds(bed, given):
         print(report.table(played), end="\n\n", flush=True)
         _store(report.document(bed.config, played))
-        _keep(bed, given, "single pods", given.pods, report.values(played))
+        _keep(bed, given, ("single pods", given.pods, given.rounds), report.values(played))
 
 
 def _gangs(bed: testbed.Bed, given: argparse.Namespace) -> None:
@@ -67,7 +67,7 @@ def _gangs(bed: testbed.Bed, given: argparse.Namespace) -> None:
         played = gangs.measure(bed, given.gang, given.rounds, FOLDER)
         print(gangs.table(played), end="\n\n", flush=True)
         _store(gangs.document(played))
-        _keep(bed, given, "a gang", given.gang, gangs.values(played))
+        _keep(bed, given, ("a gang", given.gang, given.rounds), gangs.values(played))
 
 
 def _calls(bed: testbed.Bed, given: argparse.Namespace) -> None:
@@ -82,7 +82,7 @@ def _waiting(bed: testbed.Bed, given: argparse.Namespace) -> None:
         quiet = idle_cost.measure(bed, given.waiting, given.quiet_seconds, FOLDER)
         print(quiet)
         _store({"waiting": quiet.document()})
-        _keep(bed, given, "waiting workloads", given.waiting, quiet.values(contestants.OURS.name))
+        _keep(bed, given, ("waiting workloads", given.waiting, 1), quiet.values(contestants.OURS.name))
 
 
 def _ends(bed: testbed.Bed, given: argparse.Namespace) -> None:
@@ -90,7 +90,7 @@ def _ends(bed: testbed.Bed, given: argparse.Namespace) -> None:
         ended = ends.measure(bed, given.running, given.ends, given.quiet_seconds, FOLDER)
         print(ended)
         _store(ended.document())
-        _keep(bed, given, f"{given.ends} ends", given.running, ended.values())
+        _keep(bed, given, (f"{given.ends} ends", given.running, 1), ended.values())
 
 
 _PARTS = (_throughput, _gangs, _calls, _ends, _waiting)
@@ -104,19 +104,20 @@ def _store(measured: Mapping[str, object]) -> None:
 
 
 def _keep(
-    bed: testbed.Bed, given: argparse.Namespace, part: str, workloads: int, found: Iterable[bench_history.Values]
+    bed: testbed.Bed, given: argparse.Namespace, part: tuple[str, int, int], found: Iterable[bench_history.Values]
 ) -> None:
-    """In the history, unless there were too few rounds."""
+    """In the history, unless there were too few rounds. A part has a name, its workloads, and rounds of its own."""
     if given.rounds < bench_history.ROUNDS:
         return
+    name, workloads, rounds = part
     run = bench_history.Run(
         when=dt.datetime.now(dt.UTC).strftime("%Y-%m-%dT%H:%MZ"),
         commit=_commit(),
         processors=os.cpu_count() or 1,
-        part=part,
+        part=name,
         nodes=bed.config.nodes,
         workloads=workloads,
-        rounds=given.rounds,
+        rounds=rounds,
     )
     bench_history.add(run, found)
 

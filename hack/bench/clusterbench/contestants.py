@@ -27,7 +27,7 @@ KUBECTL = PROJECT / "hack" / "cluster" / "kubectl"
 #: What hooks have to see beside what every daemon sees.
 DEPLOY = PROJECT / "deploy"
 
-_READY_SECONDS = 600.0
+_READY_SECONDS = 60.0
 _STOP_SECONDS = 30.0
 _REQUESTS = {side: f"slurm_bridge_{side}_request_duration_seconds_count" for side in ("slurm", "kubernetes")}
 
@@ -109,14 +109,19 @@ def _kube_scheduler(arena: Arena) -> Iterator[Running]:
 
 
 @contextlib.contextmanager
-def ours(env: Mapping[str, str], folder: pathlib.Path, settings: Mapping[str, object]) -> Iterator[Running]:
+def ours(
+    env: Mapping[str, str],
+    folder: pathlib.Path,
+    settings: Mapping[str, object],
+    ready_seconds: float = _READY_SECONDS,
+) -> Iterator[Running]:
     """Our daemon on the servers of this environment, with its files in this folder."""
     port = _free_port()
     file = _written(folder, "slurm-bridge.yaml", configuration(env, port, settings))
     with _process(folder, "slurm-bridge", [str(DAEMON), "run", "--config", str(file)]) as process:
         page = f"http://127.0.0.1:{port}"
         check = _lives(folder, "slurm-bridge", process)
-        until(lambda: _answers(f"{page}/readyz"), _READY_SECONDS, "slurm-bridge: ready", check)
+        until(lambda: _answers(f"{page}/readyz"), ready_seconds, "slurm-bridge: ready", check)
         yield Running(pid=process.pid, check=check, calls=lambda: _counted(f"{page}/metrics"), cancels=True)
 
 

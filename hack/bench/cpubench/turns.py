@@ -96,7 +96,9 @@ def servers(nodes: int) -> Iterator[pocket.PocketWorld]:
 
 
 @contextlib.contextmanager
-def daemon(world: pocket.PocketWorld, settings: Mapping[str, object], folder: pathlib.Path) -> Iterator[Running]:
+def daemon(
+    world: pocket.PocketWorld, settings: Mapping[str, object], folder: pathlib.Path, ready_seconds: float = 60.0
+) -> Iterator[Running]:
     """A daemon between these servers, which may have had one before."""
     folder.mkdir(parents=True, exist_ok=True)
     env = {
@@ -105,5 +107,5 @@ def daemon(world: pocket.PocketWorld, settings: Mapping[str, object], folder: pa
         "KUBECONFIG_DAEMON": str(world.kubeconfig),
         "DAEMON_NAMESPACE": work.DAEMON_NAMESPACE,
     }
-    with contestants.ours(env, folder, settings) as running:
+    with contestants.ours(env, folder, settings, ready_seconds) as running:
         yield running

@@ -14,6 +14,9 @@ SETTINGS: Mapping[str, object] = {"status": {"conditions_per_second": 5000, "eve
 #: The pods that come last, in one burst.
 BURST = 1000
 
+#: A daemon that finds hundreds of thousands of pods may take so long until it is ready.
+_READY_SECONDS = 600.0
+
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
 class Size:
@@ -84,7 +87,7 @@ def measure(size: Size, quiet_seconds: float, folder: pathlib.Path) -> Found:
             stage.create(size.waiting, "waiting", idle_cost.PARTITION)
             idle_cost.settle(first)
         began = time.monotonic()
-        with daemon(world, SETTINGS, folder) as second:
+        with daemon(world, SETTINGS, folder, _READY_SECONDS) as second:
             start_seconds, start_cpu = time.monotonic() - began, processes.cpu(second.pid)
             idle_cost.settle(second)
             calls, meter, began = _calls(second), processes.Meter({OURS.name: second.pid}), time.monotonic()

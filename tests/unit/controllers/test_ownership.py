@@ -105,6 +105,11 @@ class Cut(Scene):
         """The label says another part from now on."""
         self.kube.merge(kinds.NAMESPACES, ("", "team"), {"metadata": {"labels": {names.LABEL_PART: part}}})
 
+    def whole(self) -> Election:
+        """A daemon without parts."""
+        terms = Terms(namespace=NAMESPACE, name="bridge", identity="whole")
+        return Election(self.client(), self.clock, terms, dice=random.Random(1))
+
     def holder(self, namespace: str = "team") -> str | None:
         """What the record says."""
         found = self.cluster.lease(NAMESPACE, f"bridge.namespace.{namespace}")
@@ -287,9 +292,7 @@ def test_jobs_of_a_namespace_that_is_gone_belong_to_the_part_that_had_it(cut: Cu
 def test_a_daemon_without_parts_and_one_with_parts_never_act_beside_each_other(cut: Cut) -> None:
     """The lease of the former is marked from the first daemon with parts on; before that none of these begins."""
     cut.pass_time(60)
-    whole = Election(
-        cut.client(), cut.clock, Terms(namespace=NAMESPACE, name="bridge", identity="whole"), dice=random.Random(1)
-    )
+    whole = cut.whole()
     for _ in range(30):
         whole.step()
         cut.clock.advance(1.0)
@@ -353,9 +356,7 @@ def test_a_namespace_that_is_gone_and_another_parts_is_forgotten(cut: Cut) -> No
 
 def test_a_daemon_with_parts_stops_when_one_without_has_taken_the_lease(cut: Cut) -> None:
     """Somebody deleted the marked one. When the other daemon has gone, all is read anew."""
-    whole = Election(
-        cut.client(), cut.clock, Terms(namespace=NAMESPACE, name="bridge", identity="whole"), dice=random.Random(1)
-    )
+    whole = cut.whole()
     cut.kube.delete(kinds.LEASES, (NAMESPACE, "bridge"))
     whole.step()
     cut.a.appointment.step()
@@ -486,9 +487,7 @@ def test_a_record_that_cannot_be_written_holds_up_no_other(cut: Cut) -> None:
 
 def test_a_daemon_without_parts_that_has_come_and_gone_makes_all_be_read_anew(cut: Cut) -> None:
     """Although nothing here was done meanwhile, and although a write of the lease was refused in between."""
-    whole = Election(
-        cut.client(), cut.clock, Terms(namespace=NAMESPACE, name="bridge", identity="whole"), dice=random.Random(1)
-    )
+    whole = cut.whole()
     cut.kube.delete(kinds.LEASES, (NAMESPACE, "bridge"))
     whole.step()
     cut.a.appointment.step()
