@@ -75,8 +75,10 @@ class Running:
         return all(pod is not None and pod["spec"].get("nodeName") for pod in found)
 
 
-def configuration(world: pocket.PocketWorld, path: pathlib.Path, **values: Any) -> app.Configuration:
-    """A file with these values over what the pocket world needs."""
+def configuration(
+    world: pocket.PocketWorld, path: pathlib.Path, *, over: tuple[str, ...] = (), **values: Any
+) -> app.Configuration:
+    """A file with these values over what the pocket world needs; `over` as from the command line, over everything."""
     settled = {
         "cluster_id": "here",
         "leader_election": {"enabled": False, "namespace": "default"},
@@ -84,13 +86,15 @@ def configuration(world: pocket.PocketWorld, path: pathlib.Path, **values: Any) 
         **values,
     }
     path.write_text(json.dumps(settled))
-    return app.Configuration(path=path, environ={}, overrides=world.overrides)
+    return app.Configuration(path=path, environ={}, overrides=(*world.overrides, *over))
 
 
 @contextlib.contextmanager
-def running(world: pocket.PocketWorld, path: pathlib.Path, **values: Any) -> Iterator[Running]:
+def running(
+    world: pocket.PocketWorld, path: pathlib.Path, *, over: tuple[str, ...] = (), **values: Any
+) -> Iterator[Running]:
     """A daemon that runs; ended with the block if it has not been before."""
-    with app.daemon(configuration(world, path, **values)) as daemon:
+    with app.daemon(configuration(world, path, over=over, **values)) as daemon:
         made = Running(daemon, world)
         made.start()
         try:

@@ -1,7 +1,10 @@
 """Daemons with parts and threads in one pocket world: each serves its namespaces, which move while pods run."""
 
 import contextlib
+import itertools
 import pathlib
+import threading
+import time
 from collections.abc import Iterator
 from typing import Any
 
@@ -217,6 +220,52 @@ def test_a_replica_that_stands_by_does_not_look_after_nodes(world: pocket.Pocket
             first.until_ready()
             wait.until(first.daemon._may_change_nodes, "an appointment", 20, every=0.05)
             assert not standby.daemon._is_appointed()
+
+
+def test_a_daemon_that_cannot_begin_does_not_look_after_nodes(
+    world: pocket.PocketWorld, tmp_path: pathlib.Path
+) -> None:
+    """It leads its part and has marked the lease of all parts, but Slurm does not answer to it."""
+    with running(world, tmp_path / "b.json", over=("slurm.url=http://127.0.0.1:9",), **of("b")) as stuck:
+        wait.until(lambda: is_marked(world) and stuck.daemon._leads(), "its mark", 20, every=0.05)
+        with running(world, tmp_path / "a.json", **of("a")) as first:
+            first.until_ready()
+            wait.until(first.daemon._may_change_nodes, "an appointment", 20, every=0.05)
+            assert stuck.daemon._leads()
+            assert not stuck.daemon._is_appointed()
+
+
+def is_marked(world: pocket.PocketWorld) -> bool:
+    """Daemons with parts have used the lease of a daemon without parts."""
+    lease = world.kube.get(kinds.LEASES, "default", "slurm-bridge")
+    return lease is not None and names.ANNOTATION_PARTS in lease["metadata"].get("annotations", {})
+
+
+def test_namespaces_that_come_one_by_one_cost_a_slow_slurm_few_lists_of_jobs(
+    world: pocket.PocketWorld, tmp_path: pathlib.Path
+) -> None:
+    """After each list the next one waits for four times as long as it took."""
+    never, lists = threading.Event(), list[tuple[float, float]]()
+
+    def take_long() -> None:
+        began = time.monotonic()
+        never.wait(0.4)
+        lists.append((began, time.monotonic()))
+
+    with running(world, tmp_path / "a.json", **of("a")) as daemon:
+        daemon.until_ready()
+        # As long as no job of ours lives, the daemon lists for itself.
+        create(world, "team-a", "one")
+        until_bound(world, "team-a", "one")
+        world.slurm_calls.plan(faults.Meanwhile(take_long), target=r"/jobs/(\?|$)", times=10_000)
+        for number in range(4):
+            labels = {names.LABEL_PART: "a"}
+            world.kube.create(kinds.NAMESPACES, {"metadata": {"name": f"late-{number}", "labels": labels}})
+            create(world, f"late-{number}", "one")
+            until_bound(world, f"late-{number}", "one")
+        assert len(lists) == 4
+        pauses = [later[0] - earlier[1] for earlier, later in itertools.pairwise(lists)]
+        assert min(pauses) >= 4 * 0.4
 
 
 def test_explain_says_which_part_a_pod_belongs_to(world: pocket.PocketWorld, tmp_path: pathlib.Path) -> None:
