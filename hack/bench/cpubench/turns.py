@@ -4,7 +4,7 @@ import contextlib
 import dataclasses
 import pathlib
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 
 from clusterbench import contestants, processes
 from clusterbench.contestants import Running
@@ -48,19 +48,19 @@ class Turn:
 class Stage:
     """A daemon between pocket servers; `check` raises when it has ended."""
 
-    def __init__(self, world: pocket.PocketWorld, running: Running) -> None:
+    def __init__(self, world: pocket.PocketWorld, running: Running, namespace: str = NAMESPACE) -> None:
         self.running = running
-        self._world = world
+        self._world, self._namespace = world, namespace
         self._pods = Tail(world.kube.store, resources.of(kinds.PODS))
         self._bound: set[str] = set()
 
     def create(self, pods: int, prefix: str, partition: str = "") -> None:
         """As fast as they come."""
         scheduler = contestants.OURS.scheduler
-        load = Load(namespace=NAMESPACE, scheduler=scheduler, pods=pods, prefix=prefix, partition=partition)
+        load = Load(namespace=self._namespace, scheduler=scheduler, pods=pods, prefix=prefix, partition=partition)
         for name in load.names():
             pod = load.pod(name)
-            self._world.kube.create(kinds.PODS, {**pod, "metadata": {**pod["metadata"], "namespace": NAMESPACE}})
+            self._world.kube.create(kinds.PODS, {**pod, "metadata": {**pod["metadata"], "namespace": self._namespace}})
 
     def bind(self, pods: int, prefix: str) -> None:
         """Create pods, and wait until each has its node."""
@@ -86,10 +86,10 @@ def play(who: str, round_: int, nodes: int, pods: int, folder: pathlib.Path) -> 
 
 
 @contextlib.contextmanager
-def servers(nodes: int) -> Iterator[pocket.PocketWorld]:
+def servers(nodes: int, namespaces: Sequence[str] = (NAMESPACE,)) -> Iterator[pocket.PocketWorld]:
     """Pocket servers with the namespaces of the pods and of the daemon."""
     with pocket.world(nodes=nodes) as world:
-        for name in (NAMESPACE, work.DAEMON_NAMESPACE):
+        for name in (*namespaces, work.DAEMON_NAMESPACE):
             manifest = {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name}}
             world.kube.create(work.kind_of(manifest), manifest)
         yield world

@@ -7,12 +7,12 @@ from collections.abc import Iterator, Mapping
 
 from clusterbench import contestants, idle_cost, processes
 from clusterbench.contestants import OURS, Running
-from cpubench.turns import Stage, daemon, servers
+from cpubench.turns import NAMESPACE, Stage, daemon, servers
 
 #: Words on waiting pods come as fast as the daemon can write them: what is measured is the time after them.
 SETTINGS: Mapping[str, object] = {"status": {"conditions_per_second": 5000, "events_per_second": 400}}
-#: The pods that come last, in one burst.
-BURST = 1000
+#: The pods that come last, in one burst, and their namespace: it has its share where another one has filled the window.
+BURST, LATE = 1000, "late"
 
 #: A daemon that finds hundreds of thousands of pods may take so long until it is ready.
 _READY_SECONDS = 600.0
@@ -80,7 +80,7 @@ class Found:
 
 def measure(size: Size, quiet_seconds: float, folder: pathlib.Path) -> Found:
     """Fill the cluster, start the daemon anew, watch it, and let it bind some more pods."""
-    with servers(size.nodes) as world:
+    with servers(size.nodes, (NAMESPACE, LATE)) as world:
         with daemon(world, SETTINGS, folder) as first:
             stage = Stage(world, first)
             filled = _bind(stage, first, size.running, "running")
@@ -93,7 +93,7 @@ def measure(size: Size, quiet_seconds: float, folder: pathlib.Path) -> Found:
             calls, meter, began = _calls(second), processes.Meter({OURS.name: second.pid}), time.monotonic()
             time.sleep(quiet_seconds)
             quiet_cpu, quiet_calls, quiet = meter.read()[OURS.name], _calls(second) - calls, time.monotonic() - began
-            burst = _bind(Stage(world, second), second, BURST, "burst")
+            burst = _bind(Stage(world, second, LATE), second, BURST, "burst")
             return Found(
                 size=size,
                 filled=filled,
