@@ -51,7 +51,9 @@ class Reload:
     """Follows one file and the files of hooks. Thread-safe."""
 
     def __init__(self, settings: Settings, source: SettingsReader, use: Use, clock: ports.Clock) -> None:
-        self._settings, self._source, self._use, self._clock = settings, source, use, clock
+        self._started = self._settings = settings
+        self._source, self._use, self._clock = source, use, clock
+        self._later: tuple[str, ...] = ()
         self._lock = threading.Lock()
         self._refusal: RefusedConfiguration | None = None
         self._seen = self._look(())
@@ -98,17 +100,24 @@ class Reload:
     def _refuse(self, problem: str) -> None:
         logger.error("the new configuration is not used, the last good one stays in force: {}", problem)
         self._refusal = RefusedConfiguration(at=self._clock.wall(), problems=problem.splitlines())
-        self._use.told("refused", problem)
+        self._use.told("refused", "; ".join(problem.splitlines()))
 
     def _look(self, stored: Iterable[StoredFile]) -> tuple[str, ...]:
         return (self._source.fingerprint(), *(f"{one.file}:{one.now}" for one in stored if one.read != one.now))
 
     def _take(self, new: Settings, files: list[str]) -> None:
-        now, later = shown.changed(self._settings, new)
-        if later:
-            logger.warning("these settings take effect at the next start: {}", ", ".join(later))
-        if now or files:
+        _, later = shown.changed(self._started, new)
+        if later != self._later:
+            self._later = later
+            if later:
+                logger.warning("these settings take effect at the next start: {}", ", ".join(later))
+            else:
+                logger.info("no setting waits for the next start any more")
+        taken = (*shown.changed(self._settings, new)[0], *files)
+        if taken:
             self._use.apply(new)
-            logger.info("configuration reloaded: {}", ", ".join((*now, *files)))
-            self._use.told("ok", ", ".join((*now, *files)))
         self._settings = new
+        if taken or self._refusal is not None:
+            text = ", ".join(taken) or "valid again, as it runs"
+            logger.info("configuration reloaded: {}", text)
+            self._use.told("ok", text)

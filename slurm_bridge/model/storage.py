@@ -119,9 +119,9 @@ class NodeDriver(Record, frozen=True, kw_only=True):
 
 
 class CsiNodeSpec(Record, frozen=True, kw_only=True):
-    """The drivers of one node."""
+    """The drivers of one node; the API server serves null where there are none."""
 
-    drivers: tuple[NodeDriver, ...] = ()
+    drivers: tuple[NodeDriver, ...] | None = None
 
 
 class CsiNode(Object, frozen=True, kw_only=True):

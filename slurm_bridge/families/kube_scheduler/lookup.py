@@ -121,7 +121,7 @@ def _grouped(pairs: Iterable[tuple[str, V]]) -> Mapping[str, Sequence[V]]:
 def _limits(every: Iterable[CsiNode]) -> _Limits:
     found: dict[str, dict[str, int]] = collections.defaultdict(dict)
     for node in every:
-        for driver in node.spec.drivers:
+        for driver in node.spec.drivers or ():
             if driver.allocatable.count is not None:
                 found[driver.name][node.metadata.name] = driver.allocatable.count
     return dict(found)

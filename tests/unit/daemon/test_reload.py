@@ -1,8 +1,10 @@
 """Reading the configuration again: only when it changed, as a whole, and never a bad one."""
 
 import threading
+from collections.abc import Iterator
 
 import pytest
+from loguru import logger
 
 from slurm_bridge import errors
 from slurm_bridge.daemon.reload import PERIOD, Reload, SettingsReader, StoredFile, Use
@@ -15,6 +17,15 @@ def settings(**values: object) -> Settings:
     return Settings.model_validate(
         {"cluster_id": "here", "slurm": {"url": "http://localhost", "token_file": "/t"}, **values}
     )
+
+
+@pytest.fixture
+def log() -> Iterator[list[str]]:
+    """Lines of the log: level and message."""
+    lines: list[str] = []
+    number = logger.add(lambda one: lines.append(one.strip()), format="{level} {message}", level="INFO")
+    yield lines
+    logger.remove(number)
 
 
 class File:
@@ -95,6 +106,35 @@ def test_a_bad_file_changes_nothing_and_is_told_once() -> None:
     file.write(settings(defaults={"partition": "batch"}))
     file.reload.step()
     assert len(file.applied) == 1
+
+
+def test_what_takes_a_restart_is_warned_of_once_and_said_to_be_as_it_runs_when_it_is_taken_back(
+    log: list[str],
+) -> None:
+    """What counts is what the daemon runs with, not what the file said before."""
+    file = File()
+    file.write(settings(web={"port": 9090}))
+    file.reload.step()
+    file.write(settings(web={"port": 9090}, defaults={"partition": "batch"}))
+    file.reload.step()
+    file.write(settings(defaults={"partition": "batch"}))
+    file.reload.step()
+    assert log == [
+        "WARNING these settings take effect at the next start: web.port",
+        "INFO configuration reloaded: defaults.partition",
+        "INFO no setting waits for the next start any more",
+    ]
+
+
+def test_a_repaired_file_is_told_also_where_nothing_else_has_changed(log: list[str]) -> None:
+    """Whoever repairs it sees that it was read."""
+    file = File()
+    file.write(errors.BadConfiguration("line 3: no such key\nline 4: no such key"))
+    file.reload.step()
+    file.write(settings())
+    file.reload.step()
+    assert file.said == [("refused", "line 3: no such key; line 4: no such key"), ("ok", "valid again, as it runs")]
+    assert log[-1] == "INFO configuration reloaded: valid again, as it runs"
 
 
 def test_settings_that_fit_each_other_and_not_the_daemon_are_refused() -> None:

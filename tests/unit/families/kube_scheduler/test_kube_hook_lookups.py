@@ -29,6 +29,7 @@ from slurm_bridge.model.storage import (
 from slurm_bridge.model.verdict import Wait
 from slurm_bridge.runtime import packages
 from slurm_bridge.runtime.clock import VirtualClock
+from slurm_bridge.runtime.json_decoder import decoder
 from tests.unit.families.kube_scheduler import scenes
 from tests.unit.families.kube_scheduler.kube_hook_scenes import (
     TWO,
@@ -89,7 +90,8 @@ def test_limits_come_from_csi_nodes(around: Around) -> None:
     hook = hooked(predicates=["MaxCSIVolumeCount"])
     none = NodeDriver(name="csi.example.com", allocatable=DriverLimit(count=0))
     silent = NodeDriver(name="other.example.com")
-    limits = Objects(CsiNode(metadata=ObjectMeta(name="a"), spec=CsiNodeSpec(drivers=(none, silent))))
+    without = decoder(CsiNode).decode(b'{"metadata": {"name": "b"}, "spec": {"drivers": null}}')
+    limits = Objects(CsiNode(metadata=ObjectMeta(name="a"), spec=CsiNodeSpec(drivers=(none, silent))), without)
     chain = chained(around, hook, {**stored(bound("x", "a")), Need.CSINODES: limits})
     assert denied(chain, hook, cluster(TWO), pod(volumes=claiming("x"))).nodes.keys() == {"a"}
 
