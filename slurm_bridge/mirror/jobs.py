@@ -14,7 +14,8 @@ A job that waits costs nothing but its share of these calls.
 
 import dataclasses
 import heapq
-from collections.abc import Callable, Iterable, Mapping, Sequence
+import itertools
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import TypeVar
 
 from loguru import logger
@@ -133,12 +134,11 @@ class Mirror:
         began = self._clock.now()
         if began < self._due:
             return False
-        living = self._table.alive()
-        if not living:
+        moving, settled = self._table.divided(began - SETTLED)
+        if not moving and not settled:
             self._keep_fresh()
-        moving = [one for one in living if not _settled(one, began)]
         changed = self.poll(moving)
-        if len(moving) == len(living):
+        if not settled:
             self._polled = began
         slower = min(self._rhythm.slowest, self._period * 1.5)
         self._period = self._rhythm.fastest if changed else slower
@@ -157,7 +157,7 @@ class Mirror:
         if not self._table.running:
             self._settled_due = began + self._rhythm.fastest
             return False
-        settled = [one for one in self._table.alive() if _settled(one, began)]
+        _, settled = self._table.divided(began - SETTLED)
         parts = self._rhythm.parts(len(settled))
         self._part = (self._part + 1) % max(1, parts)
         if self._part == 0:
@@ -384,7 +384,7 @@ class Mirror:
             return
         oldest = heapq.nsmallest(first, unread, key=lambda one: one.since)
         if not oldest and again:
-            oldest = heapq.nsmallest(again, self._ready(now), key=lambda one: one.read or 0.0)
+            oldest = list(itertools.islice(self._ready(now), again))
         for one in oldest:
             self._look(one)
 
@@ -397,26 +397,20 @@ class Mirror:
             self._odd = {job_id: at for job_id, at in tuple(self._odd.items()) if now - at < self._rhythm.sweep}
 
     def _unread(self, now: float) -> list[Placeholder]:
-        """Those of `_ready` that were not read since they came to their phase: nearly none of many that run."""
+        """Those of `_ready` that were not read since they came to their phase."""
         heard = now - self._rhythm.patience
         return [
             one
-            for one in self._table.alive()
-            if (one.read is None or one.read < one.since)
-            and one.since <= heard
-            and one.certainty is Certainty.SEEN
-            and one.job_id not in self._odd
+            for one in self._table.unread()
+            if one.since <= heard and one.certainty is Certainty.SEEN and one.job_id not in self._odd
         ]
 
-    def _ready(self, now: float) -> list[Placeholder]:
-        """Those that have been left alone for long enough to be asked for."""
-        return [
-            one
-            for one in self._table.alive()
-            if one.certainty is Certainty.SEEN
-            and now - max(one.since, one.read or 0.0) >= self._left_alone(one)
-            and one.job_id not in self._odd
-        ]
+    def _ready(self, now: float) -> Iterator[Placeholder]:
+        """Those that have been left alone for long enough to be asked for; the one whose reading is oldest is first."""
+        for one in self._table.alive():
+            alone = now - max(one.since, one.read or 0.0) >= self._left_alone(one)
+            if alone and one.certainty is Certainty.SEEN and one.job_id not in self._odd:
+                yield one
 
     def _left_alone(self, one: Placeholder) -> float:
         """A job that runs as it was read has little to say."""
@@ -471,8 +465,3 @@ class Mirror:
 def _over(seen: JobStates) -> bool:
     """A job without components has ended."""
     return len(seen.components) == 1 and seen.phase is Phase.ENDED
-
-
-def _settled(one: Placeholder, now: float) -> bool:
-    """It has run for a while: the next that is heard of it is its end."""
-    return now - one.since >= SETTLED and one.phase is Phase.RUNNING

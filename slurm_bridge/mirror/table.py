@@ -29,7 +29,13 @@ class Table:
         self._lock = threading.RLock()
         self._by_id: dict[JobId, Placeholder] = {}
         self._by_key: dict[WorkloadKey, dict[JobId, None]] = {}
+        #: In the order in which they were read.
         self._living: dict[JobId, Placeholder] = {}
+        #: Of these, those that have run for a while, as far as `divided` has seen; those that may move; and those that
+        #: were not read since they came to their phase.
+        self._settled: dict[JobId, Placeholder] = {}
+        self._moving: dict[JobId, Placeholder] = {}
+        self._unread: dict[JobId, Placeholder] = {}
         self._ended: dict[JobId, Placeholder] = {}
         self._kept_for: dict[JobId, Placeholder] = {}
         self._phases = dict.fromkeys(Phase, 0)
@@ -51,6 +57,8 @@ class Table:
             if robbed is not None:
                 self._unfile(robbed)
             self._by_id[new.job_id] = new
+            if old is not None and old.read != new.read:
+                self._living.pop(new.job_id, None)
             self._sort(new)
             self._by_key.setdefault(new.owner.key, {})[new.job_id] = None
             self._count(new, +1)
@@ -64,9 +72,8 @@ class Table:
         """Forget this job: it is not needed any more."""
         with self._lock:
             old = self._by_id.pop(job_id, None)
-            self._living.pop(job_id, None)
-            self._ended.pop(job_id, None)
-            self._kept_for.pop(job_id, None)
+            for kept in (self._living, self._settled, self._moving, self._unread, self._ended, self._kept_for):
+                kept.pop(job_id, None)
             self._count(old, -1)
             if old is not None:
                 self._unfile(old)
@@ -77,10 +84,10 @@ class Table:
         joined, left = (self._living, self._ended) if new.alive else (self._ended, self._living)
         joined[new.job_id] = new
         left.pop(new.job_id, None)
-        if new.alive and new.owner.reserved:
-            self._kept_for[new.job_id] = new
-        else:
-            self._kept_for.pop(new.job_id, None)
+        self._settled.pop(new.job_id, None)
+        _file(self._moving, new, there=new.alive)
+        _file(self._unread, new, there=new.alive and (new.read is None or new.read < new.since))
+        _file(self._kept_for, new, there=new.alive and bool(new.owner.reserved))
 
     def _unfile(self, old: Placeholder) -> None:
         filed = self._by_key[old.owner.key]
@@ -134,9 +141,22 @@ class Table:
             return tuple(self._by_id.values())
 
     def alive(self) -> tuple[Placeholder, ...]:
-        """Those that Slurm may still change."""
+        """Those that Slurm may still change; the one whose reading is oldest is first."""
         with self._lock:
             return tuple(self._living.values())
+
+    def divided(self, before: float) -> tuple[tuple[Placeholder, ...], tuple[Placeholder, ...]]:
+        """Those that live: all that may move soon, and all that have run since before that moment."""
+        with self._lock:
+            for one in tuple(self._moving.values()):
+                if one.since <= before and one.phase is Phase.RUNNING:
+                    self._settled[one.job_id] = self._moving.pop(one.job_id)
+            return tuple(self._moving.values()), tuple(self._settled.values())
+
+    def unread(self) -> tuple[Placeholder, ...]:
+        """Living ones that were not read since they came to their phase: nearly none of many that run."""
+        with self._lock:
+            return tuple(self._unread.values())
 
     def ended(self) -> tuple[Placeholder, ...]:
         """Those that are over and not forgotten yet: few, at any moment."""
@@ -208,6 +228,13 @@ class Table:
         """How many there are in each phase."""
         with self._lock:
             return dict(self._phases)
+
+
+def _file(among: dict[JobId, Placeholder], one: Placeholder, *, there: bool) -> None:
+    if there:
+        among[one.job_id] = one
+    else:
+        among.pop(one.job_id, None)
 
 
 def current(placeholders: Iterable[Placeholder]) -> Placeholder | None:

@@ -1,5 +1,6 @@
 """The table of placeholders: its counts are always true, and of several jobs everybody keeps the same one."""
 
+import dataclasses
 from collections import Counter
 
 import pytest
@@ -56,6 +57,30 @@ def test_counts_and_files_stay_true_whatever_happens(done: list[Placeholder | in
         key = owner(uid).key
         assert made.lives(key) is any(one.alive for one in plain.values() if one.owner.uid == uid)
         assert {one.job_id for one in made.of(key)} == {one.job_id for one in plain.values() if one.owner.uid == uid}
+
+
+@given(st.lists(st.tuples(placeholders, st.integers(0, 9), st.none() | st.integers(0, 9)), max_size=30), st.data())
+def test_those_that_run_for_a_while_those_that_were_not_read_and_their_order_follow_every_change(
+    done: list[tuple[Placeholder, int, int | None]], data: st.DataObject
+) -> None:
+    """As if all were looked at each time; readings come in the order of time."""
+    made, plain = Table(lambda _uid: None), dict[JobId, Placeholder]()
+    for clock, (change, since, read) in enumerate(done, start=1):
+        one = dataclasses.replace(
+            change, since=float(since), read=None if read is None else float(clock if read > since else -1)
+        )
+        made.put(one)
+        plain[one.job_id] = one
+        if data.draw(st.booleans()):
+            before = data.draw(st.integers(0, 9))
+            moving, settled = made.divided(float(before))
+            running = {one for one in plain.values() if one.alive and one.phase is Phase.RUNNING}
+            assert {*moving, *settled} == {one for one in plain.values() if one.alive}
+            assert {one for one in running if one.since <= before} <= set(settled) <= running
+    living = [one for one in plain.values() if one.alive]
+    assert set(made.unread()) == {one for one in living if one.read is None or one.read < one.since}
+    moments = [one.read for one in made.alive() if one.read is not None and one.read > 0]
+    assert moments == sorted(moments)
 
 
 def test_who_owns_a_placeholder_is_told_of_every_change() -> None:
