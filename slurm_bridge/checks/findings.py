@@ -22,10 +22,11 @@ class Level(enum.Enum):
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Remark:
-    """One observation of a check."""
+    """One observation of a check. `to_do`: its remedy is needed."""
 
     level: Level
     message: str
+    to_do: bool = True
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
@@ -56,17 +57,22 @@ class Check:
             yield Finding(level=Level.INFO, check=self.name, message=f"not tested: no {words} to look at")
             return
         for remark in self.judge(facts, wanted):
-            fix = "" if remark.level is Level.OK else self.fix
+            fix = self.fix if remark.to_do else ""
             yield Finding(level=remark.level, check=self.name, message=remark.message, fix=fix)
 
 
 def ok(message: str) -> Remark:
     """The requirement is met."""
-    return Remark(Level.OK, message)
+    return Remark(Level.OK, message, to_do=False)
 
 
 def info(message: str) -> Remark:
-    """Not visible, or worth knowing."""
+    """Not visible, or worth knowing: nothing has to be done."""
+    return Remark(Level.INFO, message, to_do=False)
+
+
+def advice(message: str) -> Remark:
+    """Pods run, and still something should be done."""
     return Remark(Level.INFO, message)
 
 
@@ -87,18 +93,13 @@ def named(nodes: Iterable[str]) -> str:
     return text if len(text) <= _MOST else f"{text[:_MOST]}… ({len(found)} nodes)"
 
 
-def counted(number: int, word: str) -> str:
-    """`1 node`, `2 nodes`."""
-    return f"{number} {word}{'' if number == 1 else 's'}"
-
-
 def render(findings: Sequence[Finding]) -> str:
     """A table with the remedies, and a last line that counts the findings, the least urgent first."""
     wide = max((len(finding.check) for finding in findings), default=0)
     lines = []
     for finding in findings:
         lines.append(f"{finding.level.value:<8}{finding.check:<{wide}}  {finding.message}")
-        if finding.fix and finding.level in (Level.WARNING, Level.FAILURE):
+        if finding.fix:
             lines.append(f"{'':<{8 + wide}}  → {finding.fix}")
     counts = [(level, sum(finding.level is level for finding in findings)) for level in Level]
     return "\n".join([*lines, ", ".join(f"{count} {level.value}" for level, count in counts if count)])

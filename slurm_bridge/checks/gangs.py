@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 
 from slurm_bridge.checks.facts import CheckFacts, Expectations
-from slurm_bridge.checks.findings import Remark, failure, info, ok, warning
+from slurm_bridge.checks.findings import Remark, advice, failure, info, ok, warning
 
 #: Slurm's default if slurm.conf has no value: seconds from one backfill cycle to the next.
 _USUAL_INTERVAL = 30
@@ -57,4 +57,4 @@ def backfill(facts: CheckFacts, wanted: Expectations) -> Iterator[Remark]:
         numbers = (text.removeprefix(_INTERVAL) for text in given)
         seconds = next((int(text) for text in numbers if text.isdecimal()), _USUAL_INTERVAL)
         said = f"a heterogeneous job starts in a backfill cycle, which begins every {seconds} s at the earliest"
-        yield ok(said) if seconds <= _USUAL_INTERVAL else info(said)
+        yield ok(said) if seconds <= _USUAL_INTERVAL else advice(said)

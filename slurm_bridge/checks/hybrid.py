@@ -5,7 +5,7 @@ from collections.abc import Iterator
 
 from slurm_bridge.checks import sides
 from slurm_bridge.checks.facts import CheckFacts, Expectations
-from slurm_bridge.checks.findings import Remark, info, named, ok, warning
+from slurm_bridge.checks.findings import Remark, advice, info, named, ok, warning
 
 _NOT_VISIBLE = "not visible in this API version"
 _NONE = "no node has a kubelet and a slurmd"
@@ -111,9 +111,9 @@ def labels(facts: CheckFacts, wanted: Expectations) -> Iterator[Remark]:
     if facts.conf is None:
         yield info(f"MCSPlugin is {_NOT_VISIBLE}")
     elif not facts.conf.mcs_plugin and wanted.mcs_label:
-        yield info(f"defaults.mcs_label is {wanted.mcs_label}, which has no effect: MCSPlugin is not set")
+        yield advice(f"defaults.mcs_label is {wanted.mcs_label}, which has no effect: MCSPlugin is not set")
     elif facts.conf.mcs_plugin and "select" not in facts.conf.mcs_parameters:
-        yield info(f"{facts.conf.mcs_plugin} keeps no jobs apart on nodes: MCSParameters does not have select")
+        yield advice(f"{facts.conf.mcs_plugin} keeps no jobs apart on nodes: MCSParameters does not have select")
     else:
         yield ok(
             f"nodes are selected by {facts.conf.mcs_plugin}" if facts.conf.mcs_plugin else "no MCS labels are used"

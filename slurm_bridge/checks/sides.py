@@ -5,10 +5,11 @@ from collections.abc import Iterable, Iterator, Mapping
 from fractions import Fraction
 
 from slurm_bridge.checks.facts import CheckFacts, Expectations
-from slurm_bridge.checks.findings import Remark, counted, failure, info, named, ok, warning
+from slurm_bridge.checks.findings import Remark, advice, failure, named, ok, warning
 from slurm_bridge.model import names, quantity
 from slurm_bridge.model.node import Node
 from slurm_bridge.model.slurmnode import SlurmNode
+from slurm_bridge.model.texts import counted
 
 _KEEPS_PODS_AWAY = ("NoSchedule", "NoExecute")
 
@@ -73,7 +74,7 @@ def resources_known(facts: CheckFacts, wanted: Expectations) -> Iterator[Remark]
     types = facts.conf.gres_types if facts.conf else None
     absent = sorted({_bare(gres) for gres in wanted.gres.values()} - {name.lower() for name in types or ()})
     if types is not None and absent and not missing:
-        yield info(f"GresTypes does not name {', '.join(absent)}: pods that ask for it are refused")
+        yield advice(f"GresTypes does not name {', '.join(absent)}: pods that ask for it are refused")
     elif not missing:
         yield ok("every configured extended resource of these nodes is counted by Slurm")
 
@@ -83,7 +84,7 @@ def typed_devices(facts: CheckFacts, _: Expectations) -> Iterator[Remark]:
     typed = [(node.name, gres) for node in facts.external for gres in node.gres if gres.type]
     if typed:
         kinds = ", ".join(sorted({f"{gres.name}:{gres.type}" for _, gres in typed}))
-        yield info(f"{named(name for name, _ in typed)}: typed devices ({kinds}), which are asked for by node")
+        yield advice(f"{named(name for name, _ in typed)}: typed devices ({kinds}), which are asked for by node")
     else:
         yield ok("no external node has typed devices")
 

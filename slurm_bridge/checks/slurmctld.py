@@ -3,7 +3,8 @@
 from collections.abc import Iterator
 
 from slurm_bridge.checks.facts import CheckFacts, Expectations
-from slurm_bridge.checks.findings import Remark, counted, failure, info, named, ok, warning
+from slurm_bridge.checks.findings import Remark, advice, failure, info, named, ok, warning
+from slurm_bridge.model.texts import counted
 
 #: MaxJobCount includes pending, running and recently ended placeholders.
 _ROOM = 2
@@ -131,7 +132,7 @@ def ids_apart(facts: CheckFacts, wanted: Expectations) -> Iterator[Remark]:
     elif most is None:
         yield info(f"MaxJobId is {_NOT_VISIBLE}")
     elif most >= wanted.job_ids[0]:
-        yield info(f"MaxJobId is {most}: Slurm's own job ids will reach the range {_range(wanted.job_ids)}")
+        yield advice(f"MaxJobId is {most}: Slurm's own job ids will reach the range {_range(wanted.job_ids)}")
     else:
         yield ok(f"the range {_range(wanted.job_ids)} is above MaxJobId {most}")
 

@@ -33,10 +33,31 @@ _ASSUMED: Final = WrittenText(
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
 class FoundConfiguration:
-    """The settings, and what the user should know about them."""
+    """The settings, and what the user should know about them. `source`: their ConfigMap, or why they are assumed."""
 
     settings: Settings
     notes: tuple[str, ...]
+    source: str
+    assumed: bool = False
+
+
+@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
+class SoughtPods:
+    """The pods that are the bridge's: those of its schedulers, and those that it has bound.
+
+    `cluster_id`: that of the bridge; None where its configuration is not known, and the names are assumed.
+    """
+
+    scheduler_names: tuple[str, ...]
+    cluster_id: str | None
+    source: str
+
+    def __str__(self) -> str:
+        named = texts.listed(self.scheduler_names)
+        said = f"the scheduler name {named} is assumed"
+        if self.cluster_id is not None:
+            said = f"the scheduler name{' is' if len(self.scheduler_names) == 1 else 's are'} {named}"
+        return texts.plain(f"{said} ({self.source}); --daemon NAMESPACE/NAME names another ConfigMap")
 
 
 def find(cluster: ports.Cluster, place: str | None, overrides: Sequence[str] = ()) -> FoundConfiguration:
@@ -56,25 +77,31 @@ def find(cluster: ports.Cluster, place: str | None, overrides: Sequence[str] = (
         f"deploy/{name} -- slurm-bridge explain NAMESPACE/POD --config /etc/slurm-bridge/{KEY}"
     )
     notes = (f"the configuration is that of ConfigMap {where}", inside)
-    return FoundConfiguration(settings=settings.model_copy(update={"hooks": hooks}), notes=(*notes, *left_out))
+    settings = settings.model_copy(update={"hooks": hooks})
+    return FoundConfiguration(settings=settings, notes=(*notes, *left_out), source=f"ConfigMap {where}")
 
 
 def assumed(why: str, overrides: Sequence[str] = ()) -> FoundConfiguration:
     """The defaults, and the reason why they are assumed."""
     note = f"{why}: the defaults are assumed, without the policy, hooks and default values of your site"
-    return FoundConfiguration(settings=loader.load(_ASSUMED, {}, overrides), notes=(note,))
+    return FoundConfiguration(settings=loader.load(_ASSUMED, {}, overrides), notes=(note,), source=why, assumed=True)
 
 
-def scheduler_names(cluster: ports.Cluster, place: str | None) -> frozenset[str]:
-    """The names in `spec.schedulerName` that mean the bridge; where none can be read the default one, with a note."""
+def sought(cluster: ports.Cluster, place: str | None) -> SoughtPods:
+    """By the configuration that the user may read; a note where that fails, and the default name is assumed."""
     try:
-        return frozenset(find(cluster, place).settings.scheduler_names)
+        found = find(cluster, place)
     except errors.BridgeError as problem:
         if place is not None:
             raise
-        assumed_names = frozenset(loader.load(_ASSUMED, {}).scheduler_names)
-        tell([f"{str(problem).splitlines()[0]}: shown are pods with the scheduler name {', '.join(assumed_names)}"])
-        return assumed_names
+        found = assumed(str(problem).splitlines()[0])
+        named = ", ".join(found.settings.scheduler_names)
+        tell([f"{found.source}: shown are pods with the scheduler name {named}"])
+    return SoughtPods(
+        scheduler_names=tuple(found.settings.scheduler_names),
+        cluster_id=None if found.assumed else found.settings.cluster_id,
+        source=found.source,
+    )
 
 
 def tell(notes: Sequence[str]) -> None:

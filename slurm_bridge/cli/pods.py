@@ -8,11 +8,12 @@ from collections.abc import Callable, Sequence
 from slurm_bridge import errors
 from slurm_bridge.cli import daemon_config, shown_pods, user_access
 from slurm_bridge.cli.configured import Commands
+from slurm_bridge.cli.daemon_config import SoughtPods
 from slurm_bridge.cli.shown_pods import ShownPod
 from slurm_bridge.cli.user_access import UserCluster
 from slurm_bridge.model import kinds, names, texts
 
-Command = Callable[[argparse.Namespace, UserCluster, Sequence[ShownPod]], int]
+Command = Callable[[argparse.Namespace, UserCluster, Sequence[ShownPod], SoughtPods], int]
 
 
 def add(commands: "Commands[argparse.ArgumentParser]") -> None:
@@ -32,25 +33,30 @@ def add(commands: "Commands[argparse.ArgumentParser]") -> None:
 
 def _with_pods(run: Command, options: argparse.Namespace) -> int:
     with user_access.opened(options) as user:
-        schedulers = daemon_config.scheduler_names(user.cluster, options.daemon)
-        return run(options, user, shown_pods.listed(user.cluster, user.namespace, schedulers))
+        sought = daemon_config.sought(user.cluster, options.daemon)
+        every = shown_pods.listed(user.cluster, user.namespace, sought)
+        if others := {one.pod.spec.scheduler_name for one in every}.difference(sought.scheduler_names):
+            named = texts.listed(sorted(others))
+            daemon_config.tell([f"of pods with the scheduler name {named} only those with a node are shown: {sought}"])
+        return run(options, user, every, sought)
 
 
-def _why(options: argparse.Namespace, user: UserCluster, every: Sequence[ShownPod]) -> int:
+def _why(options: argparse.Namespace, user: UserCluster, every: Sequence[ShownPod], sought: SoughtPods) -> int:
     if options.subjects:
-        for said in shown_pods.lines(shown_pods.found(every, options.subjects, user.namespace)):
+        for said in shown_pods.lines(shown_pods.found(every, options.subjects, user.namespace, sought)):
             print(texts.plain(said))
         return 0
-    lines = list(shown_pods.dominant(every))
-    print("\n".join(map(texts.plain, lines)) if lines else f"no pod of the bridge waits in {_place(user)}")
+    lines = list(shown_pods.dominant(every)) or [_none("waits", user, every, sought)]
+    print("\n".join(map(texts.plain, lines)))
     return 0
 
 
-def _jobs(options: argparse.Namespace, user: UserCluster, every: Sequence[ShownPod]) -> int:
+def _jobs(options: argparse.Namespace, user: UserCluster, every: Sequence[ShownPod], sought: SoughtPods) -> int:
     rows = shown_pods.jobs(every, ended=options.ended)
     if len(rows) == 1:
         over = f"; {len(every)} have ended: --ended shows them" if every else ""
-        print(f"no pod of the bridge runs or waits in {_place(user)}{over}")
+        does = "runs, waits or has ended" if options.ended else "runs or waits"
+        print(texts.plain(_none(does, user, every, sought) + over))
         return 0
     first = 0 if user.namespace is None else 1
     widths = [max(len(row[column]) for row in rows) for column in range(len(rows[0]))]
@@ -60,11 +66,11 @@ def _jobs(options: argparse.Namespace, user: UserCluster, every: Sequence[ShownP
     return 0
 
 
-def _retry(options: argparse.Namespace, user: UserCluster, every: Sequence[ShownPod]) -> int:
+def _retry(options: argparse.Namespace, user: UserCluster, every: Sequence[ShownPod], sought: SoughtPods) -> int:
     """Status 1: one of the pods is not parked, or could not be changed."""
     if bool(options.subjects) == options.every:
         raise errors.BadConfiguration("name pods or what makes them, or give --all")
-    chosen = every if options.every else shown_pods.found(every, options.subjects, user.namespace)
+    chosen = every if options.every else shown_pods.found(every, options.subjects, user.namespace, sought)
     parked = [
         one.pod for one in chosen if names.ANNOTATION_PARKED in one.pod.metadata.annotations and not one.pod.bound
     ]
@@ -82,9 +88,11 @@ def _retry(options: argparse.Namespace, user: UserCluster, every: Sequence[Shown
         else:
             print(texts.plain(f"{'/'.join(pod.key)} is tried again"))
     if not chosen or (options.every and not parked):
-        print(f"no pod of the bridge is parked in {_place(user)}")
+        print(texts.plain(_none("is parked", user, every, sought)))
     return 1 if failed or (not options.every and len(parked) < len(chosen)) else 0
 
 
-def _place(user: UserCluster) -> str:
-    return f"namespace {user.namespace}" if user.namespace is not None else "the cluster"
+def _none(does: str, user: UserCluster, every: Sequence[ShownPod], sought: SoughtPods) -> str:
+    """That no pod does this; where no pod of the bridge was found at all, also which pods were looked for."""
+    place = f"namespace {user.namespace}" if user.namespace is not None else "the cluster"
+    return f"no pod of the bridge {does} in {place}" + ("" if every else f": {sought}")

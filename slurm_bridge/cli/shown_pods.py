@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Final
 
 from slurm_bridge import errors, ports
+from slurm_bridge.cli.daemon_config import SoughtPods
 from slurm_bridge.model import hostlist, kinds, names, texts
 from slurm_bridge.model.meta import Condition
 from slurm_bridge.model.pod import Pod
@@ -83,11 +84,22 @@ def _label(pod: Pod) -> int:
     return int(said) if said.isascii() and _DIGITS.fullmatch(said) else 0
 
 
-def listed(cluster: ports.Cluster, namespace: str | None, schedulers: frozenset[str]) -> Sequence[ShownPod]:
-    """All pods of these schedulers, in order."""
+def listed(cluster: ports.Cluster, namespace: str | None, sought: SoughtPods) -> Sequence[ShownPod]:
+    """All pods of the bridge, in order."""
     found = cluster.list(kinds.PODS, ports.Scope(namespace=namespace)).items
-    ours = (pod for pod in found if pod.spec.scheduler_name in schedulers)
+    ours = (pod for pod in found if pod.spec.scheduler_name in sought.scheduler_names or _marked(pod, sought))
     return [of(pod) for pod in sorted(ours, key=lambda pod: pod.key)]
+
+
+def _marked(pod: Pod, sought: SoughtPods) -> bool:
+    """It has a node and the marks that the bridge writes with a binding, of any bridge if its id is not known.
+
+    Where no admission policy refuses it, users can write these marks, too. Such a pod is shown, and `retry` does not
+    change it: that is for pods without a node.
+    """
+    bound_by = pod.metadata.annotations.get(names.ANNOTATION_BOUND_BY)
+    known = bool(bound_by) if sought.cluster_id is None else bound_by == sought.cluster_id
+    return pod.bound and known and _label(pod) > 0
 
 
 def named(every: Sequence[ShownPod], subject: str) -> Sequence[ShownPod]:
@@ -114,7 +126,9 @@ def _is(kind: str, name: str, workload: tuple[str, str]) -> bool:
     return name == workload[1] and kind.lower() in ("", workload[0].lower(), f"{workload[0].lower()}s")
 
 
-def found(every: Sequence[ShownPod], subjects: Iterable[str], namespace: str | None) -> Sequence[ShownPod]:
+def found(
+    every: Sequence[ShownPod], subjects: Iterable[str], namespace: str | None, sought: SoughtPods
+) -> Sequence[ShownPod]:
     """The pods of all subjects; NotFound names the first without any."""
     together: dict[tuple[str, str], ShownPod] = {}
     for subject in subjects:
@@ -122,7 +136,7 @@ def found(every: Sequence[ShownPod], subjects: Iterable[str], namespace: str | N
         if not there:
             where = f"namespace {namespace}" if namespace is not None else "all namespaces"
             raise errors.NotFound(
-                f"{texts.shown(subject)}: no pod of the bridge has this name, or is made by it, in {where}"
+                f"{texts.shown(subject)}: no pod of the bridge has this name, or is made by it, in {where}: {sought}"
             )
         together |= {one.pod.key: one for one in there}
     return list(together.values())

@@ -19,6 +19,7 @@ from loguru import logger
 from slurm_bridge import errors, ports
 from slurm_bridge.controllers.nodes.controller import NodeController
 from slurm_bridge.daemon.parts import PartFollower
+from slurm_bridge.model import texts
 from slurm_bridge.model.names import WorkloadKey
 from slurm_bridge.scheduler.actions import Act
 from slurm_bridge.scheduler.core import Core
@@ -134,7 +135,8 @@ class Loops:
             self._clock.wait(stop, RECOVERY_PAUSE)
             return
         self._recovered.set()
-        logger.info("this replica leads and knows {} placeholders", len(self._core.context.table.all()))
+        known = len(self._core.context.table.all())
+        logger.info("this replica leads and knows {}", texts.counted(known, "placeholder"))
 
     def _schedule_some(self) -> None:
         if self._parts is not None:

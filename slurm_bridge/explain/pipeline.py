@@ -23,6 +23,9 @@ from slurm_bridge.scheduler import desired_job
 from slurm_bridge.translate import translator
 from slurm_bridge.translate.translator import Translated
 
+#: Phases that need the cluster: offline no hook is asked about them.
+_OF_CLUSTER = frozenset({HookPhase.CAPACITY, HookPhase.SAMPLE, HookPhase.FILTER, HookPhase.SCORE, HookPhase.SUBSET})
+
 #: The note if a hook ended the pass before the nodes.
 UNREACHED = "a hook holds it before nodes are chosen; the other hooks were asked about all nodes"
 
@@ -43,7 +46,7 @@ class PipelineResult:
 
 
 def offline(inquiry: Inquiry) -> PipelineResult:
-    """Run each hook by itself; a hook that cannot answer without a cluster is skipped and named."""
+    """Run each hook by itself; a hook that cannot answer without a cluster, or not everything, is named."""
     ask, lines, notes = chains.asked(inquiry.workload, inquiry.translated), list[Line](), list[str]()
     stop: Obstacle | None = None
     means = inquiry.means
@@ -67,6 +70,8 @@ def offline(inquiry: Inquiry) -> PipelineResult:
             except Stopped as stopped:
                 stop = stopped.obstacle
         lines += session.lines
+    if unasked := [f"hook {hook.name}" for hook in means.chain.hooks if _OF_CLUSTER.intersection(hook.phases)]:
+        notes.append(f"offline: not asked about nodes and capacity: {', '.join(unasked)}")
     translated = dataclasses.replace(inquiry.translated, request=ask.request, values=ask.values)
     return PipelineResult(
         obstacle=stop,

@@ -48,6 +48,11 @@ def digest(text: str) -> str:
     )
 
 
+def counted(number: int, word: str) -> str:
+    """`1 node`, `2 nodes`."""
+    return f"{number} {word}{'' if number == 1 else 's'}"
+
+
 def listed(names: Iterable[str]) -> str:
     """`a, b and 7 more`."""
     every = list(names)

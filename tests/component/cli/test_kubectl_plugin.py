@@ -156,6 +156,87 @@ def test_jobs_are_shown_with_their_pods_and_nodes(kube: world.PocketKube, run: R
     ]
 
 
+ASSUMED = "the scheduler name slurm-bridge-scheduler is assumed ({}); --daemon NAMESPACE/NAME names another ConfigMap"
+
+
+def bound(kube: world.PocketKube, name: str, by: str = "east", label: str = "50000009", **changes: Any) -> None:
+    """A pod of a scheduler with another name than the default, with the marks of a binding by the bridge."""
+    marks = {"labels": {names.LABEL_JOB_ID: label}, "annotations": {names.ANNOTATION_BOUND_BY: by}}
+    spec = {"schedulerName": "dawn", "nodeName": "n1", **changes.pop("spec", {})}
+    pod(kube, name, metadata={**marks, **changes}, **spec)
+
+
+def test_pods_that_the_bridge_has_bound_are_found_whatever_the_name_of_its_scheduler(
+    kube: world.PocketKube, run: Run
+) -> None:
+    """Where no ConfigMap is found; a note says that others of this scheduler are not shown."""
+    bound(kube, "a")
+    kube.merge(kinds.PODS, ("team", "a"), {"status": {"phase": "Succeeded"}}, subresource="status")
+    pod(kube, "b", schedulerName="dawn")
+    status, shown, told = run("jobs", "--ended")
+    assert (status, [line.split()[:4] for line in shown.splitlines()[1:]]) == (0, [["50000009", "ENDED", "1", "Pod/a"]])
+    why = ASSUMED.format("no ConfigMap with the label app.kubernetes.io/name=slurm-bridge was found")
+    assert told == f"note: of pods with the scheduler name dawn only those with a node are shown: {why}\n"
+    assert run("why", "a")[1] == "team/a: has ended (Succeeded)\n"
+
+
+@pytest.mark.parametrize(
+    "forged",
+    [{"label": "many"}, {"label": "0"}, {"by": ""}, {"spec": {"nodeName": None}}],
+    ids=["a label that is no job id", "job id 0", "no name of a bridge", "no node"],
+)
+def test_marks_that_no_binding_writes_show_no_pod(kube: world.PocketKube, run: Run, forged: dict[str, Any]) -> None:
+    """Nor does `retry` write anything on it."""
+    bound(kube, "a", **forged)
+    assert run("jobs")[1].startswith("no pod of the bridge runs or waits in namespace team")
+    assert run("retry", "a")[0] == 1
+
+
+def test_pods_that_another_bridge_has_bound_are_not_shown_where_the_configuration_is_found(
+    kube: world.PocketKube, run: Run
+) -> None:
+    """The configuration says which bridge is meant."""
+    configure(kube)
+    bound(kube, "ours")
+    bound(kube, "theirs", by="west")
+    shown = run("jobs")[1]
+    assert ("Pod/ours" in shown, "Pod/theirs" in shown) == (True, False)
+
+
+@pytest.mark.parametrize(
+    ("command", "said"),
+    [
+        (("jobs",), "no pod of the bridge runs or waits in namespace team: "),
+        (("jobs", "--ended"), "no pod of the bridge runs, waits or has ended in namespace team: "),
+        (("why",), "no pod of the bridge waits in namespace team: "),
+        (("retry", "--all"), "no pod of the bridge is parked in namespace team: "),
+    ],
+)
+def test_where_no_pod_is_found_the_message_says_what_was_looked_for(
+    kube: world.PocketKube, run: Run, command: tuple[str, ...], said: str
+) -> None:
+    """Scheduler names that are assumed with the reason, others with their ConfigMap."""
+    nothing = "no ConfigMap with the label app.kubernetes.io/name=slurm-bridge was found"
+    assert run(*command)[1] == f"{said}{ASSUMED.format(nothing)}\n"
+    configure(kube)
+    refused = "you may not read ConfigMaps in slurm-bridge-system"
+    assert run(*command, user="alice")[1] == f"{said}{ASSUMED.format(refused)}\n"
+    assert run(*command)[1] == (
+        f"{said}the scheduler names are slurm-bridge-scheduler, night (ConfigMap slurm-bridge-system/slurm-bridge); "
+        "--daemon NAMESPACE/NAME names another ConfigMap\n"
+    )
+
+
+def test_a_pod_that_is_not_found_by_its_name_is_answered_with_the_scheduler_names(
+    kube: world.PocketKube, run: Run
+) -> None:
+    """It may be a pod of a scheduler with another name."""
+    pod(kube, "a", schedulerName="dawn")
+    for command in ("why", "retry"):
+        status, _, told = run(command, "a", user="alice")
+        assert (status, ASSUMED.format("you may not read ConfigMaps in slurm-bridge-system") in told) == (1, True)
+
+
 def test_retry_writes_a_new_value_on_parked_pods_and_on_no_other(kube: world.PocketKube, run: Run) -> None:
     """Neither on one that waits for another reason, nor in another namespace."""
     parked = {"annotations": {names.ANNOTATION_PARKED: "{}"}}

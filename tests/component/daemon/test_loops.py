@@ -4,6 +4,7 @@ import threading
 from collections.abc import Callable, Iterable
 
 import pytest
+from loguru import logger
 
 from slurm_bridge.daemon.loops import AHEAD, Loops, WorkerPool
 from slurm_bridge.runtime.clock import VirtualClock
@@ -145,6 +146,16 @@ def test_who_comes_to_lead_reads_slurm_first(bridge: Bridge) -> None:
     assert desk.loops.acting
     assert desk.pool.busy == 1
     assert bridge.submits() == 0
+
+
+def test_the_log_says_how_many_placeholders_are_known(bridge: Bridge) -> None:
+    """One is no "placeholders"."""
+    bridge.waiting("a")
+    lines = list[str]()
+    sink = logger.add(lines.append, format="{message}", level="INFO")
+    Desk(bridge, [True] * 2).schedule()
+    logger.remove(sink)
+    assert "this replica leads and knows 1 placeholder\n" in lines
 
 
 def test_a_recovery_that_fails_is_tried_again_after_a_pause(bridge: Bridge) -> None:

@@ -273,6 +273,15 @@ def test_offline_no_family_asks_anybody(explain: Explain, serve: Callable[..., S
     assert (found.status, service.asked) == (0, [])
 
 
+def test_offline_hooks_that_choose_nodes_are_named_under_what_is_to_know(explain: Explain) -> None:
+    """The policy is asked as always."""
+    chain = ({"name": "policy"}, {"name": "eligibility"}, {"name": "kube-scheduler"})
+    found = explain(explained.pod(), hooks(*chain), offline=True)
+    assert "offline: not asked about nodes and capacity: hook eligibility, hook kube-scheduler" in found.notes
+    assert not any("policy" in note for note in found.notes)
+    assert not any("not asked" in note for note in explain(explained.pod(), hooks(*chain)).notes)
+
+
 def test_an_explanation_changes_nothing_in_slurm_and_leaves_no_thread(
     explain: Explain, world: pocket.PocketWorld
 ) -> None:

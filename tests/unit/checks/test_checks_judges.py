@@ -394,6 +394,44 @@ def test_what_is_wrong_is_told_under_its_check(check: str, facts: CheckFacts, le
     assert bool(finding.fix) or level in (Level.OK, Level.INFO)
 
 
+#: (check, facts, settings) of infos that ask for something to be done.
+TO_DO = [
+    ("job-ids-apart", configured(max_job_id=67043328), WANTED),
+    ("typed-devices", but(slurm_nodes=(machine("a", gres=(Gres(name="gpu", count=2, type="v100"),)),)), WANTED),
+    ("gres-types", but(slurm_nodes=(), conf=dataclasses.replace(CONF, gres_types=())), WANTED),
+    ("backfill", configured(scheduler_parameters=("bf_interval=300",)), WANTED),
+    ("mcs-labels", configured(mcs_plugin="mcs/label"), WANTED),
+    ("mcs-labels", GOOD, dataclasses.replace(WANTED, mcs_label="kubernetes")),
+]
+
+
+@pytest.mark.parametrize(("check", "facts", "wanted"), TO_DO)
+def test_an_info_that_asks_for_something_to_be_done_shows_its_remedy(
+    check: str, facts: CheckFacts, wanted: Expectations
+) -> None:
+    """Below its line, as a warning does."""
+    found = of(check, facts, wanted)
+    (fix,) = (one.fix for one in table.CHECKS if one.name == check)
+    assert [finding.level for finding in found] == [Level.INFO]
+    assert findings.render(found).splitlines()[1].strip() == f"→ {fix}"
+
+
+@pytest.mark.parametrize(
+    ("check", "facts"),
+    [
+        ("job-ids-apart", but(conf=None)),
+        ("cons-tres", but(unread={"conf": "no"})),
+        ("heterogeneous-jobs", but(heterogeneous=False)),
+        ("hybrid-scripts", configured(epilog_ctld=("/p",))),
+    ],
+)
+def test_an_info_that_is_only_a_note_shows_no_remedy(check: str, facts: CheckFacts) -> None:
+    """Its line stands alone."""
+    found = of(check, facts)
+    assert [(finding.level, finding.fix) for finding in found] == [(Level.INFO, "")]
+    assert "→" not in findings.render(found)
+
+
 def test_both_sides_may_have_nodes_of_their_own() -> None:
     """Each direction has its line."""
     messages = [finding.message for finding in of("same-nodes", but(nodes=(node("a"), node("c"))))]

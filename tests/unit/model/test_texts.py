@@ -38,3 +38,12 @@ def test_a_list_of_names_is_short() -> None:
     assert texts.listed("abc") == "a, b, c"
     assert texts.listed("abcdefghij") == "a, b, c, d, e, f, g, h and 2 more"
     assert len(texts.listed(["n" * 5000])) == 64
+
+
+def test_a_counted_word_is_plural_unless_there_is_one() -> None:
+    """None are several."""
+    assert [texts.counted(number, "placeholder") for number in (0, 1, 2)] == [
+        "0 placeholders",
+        "1 placeholder",
+        "2 placeholders",
+    ]
