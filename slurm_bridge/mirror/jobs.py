@@ -26,6 +26,7 @@ from slurm_bridge.mirror.rhythm import PollPace, Rhythm
 from slurm_bridge.mirror.served import ALL_NAMESPACES, ServedNamespaces
 from slurm_bridge.mirror.strays import Strays
 from slurm_bridge.mirror.table import Table
+from slurm_bridge.model import texts
 from slurm_bridge.model.job import JobStates, JobView, Phase
 from slurm_bridge.model.marks import Owner
 from slurm_bridge.model.names import NO_JOB, JobId
@@ -456,6 +457,7 @@ class Mirror:
         """Slurm serves, be it with a job that makes no sense."""
         self.last_good = self._clock.now()
         if self.failures:
+            logger.info("Slurm answers again, after {}", texts.counted(self.failures, "failure"))
             self.failures = 0
             # A slurmctld that came back may have forgotten the end of jobs, which then run again.
             self._lost = self.last_good

@@ -13,6 +13,7 @@ T = TypeVar("T", bound=shapes.Envelope)
 
 #: Long enough for Slurm's own words, short enough for a log line when a proxy sends a page instead.
 _MOST_WORDS = 300
+_RENEW = "the token in slurm.token_file has expired, or is not of this cluster: write a new one into the file"
 
 
 def read(answer: HttpAnswer, shape: type[T]) -> tuple[T, tuple[UnreadableRow, ...]]:
@@ -65,13 +66,16 @@ def decisive(said: shapes.Envelope) -> shapes.Problem | None:
 
 
 def describe(said: shapes.Envelope) -> str:
-    """All errors in Slurm's words."""
+    """All errors in Slurm's words; of a token that is refused these say nothing that helps."""
     lines: list[str] = []
+    refused = False
     for problem in said.errors or ():
+        refused = refused or error_numbers.of_number(problem.error_number).error is errors.NotAuthenticated
         words = ": ".join(part for part in (problem.description, problem.error) if part)
         where = f" at {problem.source}" if problem.source else ""
         lines.append(f"{words} ({problem.error_number}{where})")
-    return "; ".join(lines)[:_MOST_WORDS]
+    words = "; ".join(lines)[:_MOST_WORDS]
+    return f"{words}: {_RENEW}" if refused else words
 
 
 def warnings(said: shapes.Envelope) -> tuple[str, ...]:

@@ -112,6 +112,8 @@ def test_a_token_that_stays_refused_is_not_tried_again(make, slurm):
     assert (outcome.why, outcome.code) == (Refusal.FORBIDDEN, 1007)
     assert len(slurm.asked("POST", "/job/submit")) == len(slurm.asked("GET", "/jobs/state/")) == 1
     assert "secret" not in f"{caught.value!r} {outcome!r}"
+    for text in (str(caught.value), outcome.message):
+        assert "the token in slurm.token_file has expired, or is not of this cluster: write a new one" in text
 
 
 def test_a_missing_token_file_keeps_orders_unsent(make, slurm, token):
