@@ -68,6 +68,10 @@ class Configuration:
         """Read all sources again."""
         return loader.load(self.path, self.environ, self.overrides)
 
+    def load_with_hooks(self) -> Settings:
+        """Likewise, where the chain is built: mistakes in the options of hooks are told with all others."""
+        return loader.load(self.path, self.environ, self.overrides, with_hooks=True)
+
     def fingerprint(self) -> str:
         """Changes whenever the content of the file changes."""
         return sources.fingerprint(self.path)
@@ -76,14 +80,14 @@ class Configuration:
 @contextlib.contextmanager
 def daemon(configuration: Configuration) -> Iterator[Daemon]:
     """The daemon, connected to the servers in the settings."""
-    settings, clock = configuration.load(), SystemClock()
+    settings, clock = configuration.load_with_hooks(), SystemClock()
     web = settings.web
     tokens_arrive = web.submission.enabled or web.administration.enabled or web.viewers_send_tokens
     with contextlib.ExitStack() as stack:
         reading = kube_client.Reading(oddities=Oddities(clock.now))
         cluster, slurm = stack.enter_context(both(settings, clock, reading))
         _refuse_outdated(slurm)
-        source = SettingsReader(fingerprint=configuration.fingerprint, load=configuration.load)
+        source = SettingsReader(fingerprint=configuration.fingerprint, load=configuration.load_with_hooks)
         callers = kube_callers.KubeCallers(_access(settings), clock=clock) if tokens_arrive else None
         if callers is not None:
             stack.callback(callers.close)
@@ -99,7 +103,7 @@ def daemon(configuration: Configuration) -> Iterator[Daemon]:
 
 def _explained(configuration: Configuration, namespace: str, pod: str, whole: bool) -> Mapping[str, Any]:
     """A pod, by the configuration as it is now."""
-    with explainer(configuration.load(), offline=False) as explaining:
+    with explainer(configuration.load_with_hooks(), offline=False) as explaining:
         return explanations.shown(explaining.pod(namespace, pod), whole=whole)
 
 
@@ -120,9 +124,9 @@ _SHORT = HttpLimits(connect=1.0, answer=2.0, whole_answer=2.0)
 @contextlib.contextmanager
 def webhook(configuration: Configuration) -> Iterator[WebhookService]:
     """The admission webhook alone. It asks the API server only if managed namespaces are selected by label."""
-    settings, clock = configuration.load(), SystemClock()
+    settings, clock = configuration.load_with_hooks(), SystemClock()
     with contextlib.ExitStack() as stack:
-        source = SettingsReader(fingerprint=configuration.fingerprint, load=configuration.load)
+        source = SettingsReader(fingerprint=configuration.fingerprint, load=configuration.load_with_hooks)
 
         def opened(limits: HttpLimits) -> Callable[[], ports.Cluster]:
             return lambda: cluster_client(stack, _access(settings), clock, limits=limits)

@@ -26,7 +26,7 @@ def _check(options: argparse.Namespace) -> int:
 
 
 def _effective(options: argparse.Namespace) -> int:
-    settings = configured.configuration(options).load()
+    settings = configured.configuration(options).load_with_hooks()
     app.try_out(settings)
     print(shown.effective(settings), end="")
     return 0

@@ -49,7 +49,7 @@ def _explain(options: argparse.Namespace) -> int:
 @contextlib.contextmanager
 def _configured(options: argparse.Namespace) -> Iterator[tuple[Explainer, str | None]]:
     """As the daemon: with its configuration and its rights."""
-    settings = configured.configuration(options).load()
+    settings = configured.configuration(options).load_with_hooks()
     with app.explainer(settings, offline=options.offline) as explainer:
         yield explainer, options.namespace
 

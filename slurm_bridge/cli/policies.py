@@ -14,5 +14,5 @@ def add(commands: "Commands[argparse.ArgumentParser]") -> None:
 
 
 def _print(options: argparse.Namespace) -> int:
-    print(app.admission_policies(configured.configuration(options).load()), end="")
+    print(app.admission_policies(configured.configuration(options).load_with_hooks()), end="")
     return 0

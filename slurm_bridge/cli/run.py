@@ -2,7 +2,6 @@
 
 import argparse
 import contextlib
-import functools
 from collections.abc import Callable
 
 from slurm_bridge import app
@@ -12,6 +11,7 @@ from slurm_bridge.cli.configured import Commands
 from slurm_bridge.daemon.process import Daemon
 from slurm_bridge.daemon.webhook import WebhookService
 from slurm_bridge.runtime import garbage, threads
+from slurm_bridge.settings.model import Settings
 from slurm_bridge.telemetry import logs
 
 #: A process while it is open.
@@ -28,18 +28,29 @@ def add(commands: "Commands[argparse.ArgumentParser]") -> None:
         "--only", choices=(WEBHOOK,), help="serve the admission webhook only: no scheduling, and no calls to Slurm"
     )
     words = "answer which nodes of a shard suit a pod, until stopped"
-    configured.add(commands, "agent", words, functools.partial(_live, app.agent))
+    configured.add(commands, "agent", words, _agent)
 
 
 def _run(options: argparse.Namespace) -> int:
-    return _live(app.webhook if options.only == WEBHOOK else app.daemon, options)
-
-
-def _live(made: Callable[[app.Configuration], Made], options: argparse.Namespace) -> int:
-    """Run a process that stays: its garbage collection is seldom, its logs are by the configuration or the flags."""
     configuration = configured.configuration(options)
+    made = app.webhook if options.only == WEBHOOK else app.daemon
+    return _live(made, configuration, configuration.load_with_hooks(), options)
+
+
+def _agent(options: argparse.Namespace) -> int:
+    configuration = configured.configuration(options)
+    return _live(app.agent, configuration, configuration.load(), options)
+
+
+def _live(
+    made: Callable[[app.Configuration], Made],
+    configuration: app.Configuration,
+    settings: Settings,
+    options: argparse.Namespace,
+) -> int:
+    """Run a process that stays: its garbage collection is seldom, its logs are by the configuration or the flags."""
     garbage.collect_seldom()
-    log = configuration.load().log
+    log = settings.log
     logs.configure(verbosity=max(options.verbosity, log.verbosity), as_json=options.log_json or log.as_json)
     with made(configuration) as process:
         threads.install_signals(process.supervisor.stop)

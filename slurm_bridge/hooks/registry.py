@@ -10,7 +10,7 @@ import inspect
 import pathlib
 import pkgutil
 import traceback
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any, TypeVar
 
 import pydantic
@@ -93,6 +93,38 @@ def build(
     return Chain(hooks, around)
 
 
+def unknown(name: str, installed: Mapping[str, Any]) -> str | None:
+    """Why there is no such hook, None where there is one."""
+    known = sorted({*BUILTIN, *installed})
+    if name in known:
+        return None
+    near = difflib.get_close_matches(name, known, n=1)
+    hint = f"did you mean {near[0]}?" if near else f"use one of {', '.join(known)}"
+    return f"not built in, and no installed package has this entry point in {GROUP}; {hint}"
+
+
+@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
+class RefusedOptions:
+    """Options of a hook with mistakes, and the model that says so."""
+
+    model: type[pydantic.BaseModel]
+    mistakes: Sequence[Any]
+
+
+def refused(name: str, options: Mapping[str, Any], installed: Mapping[str, Any]) -> RefusedOptions | None:
+    """The mistakes in the options of a known hook, which is not built; what else is wrong with it `build` says."""
+    model: Any = None
+    try:
+        model = getattr(shipped(name) if name in BUILTIN else installed[name].load(), "Options", None)
+        if model is not None:
+            model.model_validate(dict(options))
+    except pydantic.ValidationError as error:
+        return RefusedOptions(model=model, mistakes=error.errors(include_url=False))
+    except Exception:  # noqa: BLE001 - foreign code: building the hook raises it again, and names the hook
+        return None
+    return None
+
+
 def shipped(name: str) -> Builder:
     """What makes a hook that ships with the bridge."""
     builder: Builder = pkgutil.resolve_name(BUILTIN[name])
@@ -111,8 +143,8 @@ def complete(configured: Iterable[HookConfig], told: Told) -> tuple[HookConfig, 
 
 def _hook(config: HookConfig, offered: Mapping[str, Any], around: ChainServices) -> Hook:
     foreign = config.name not in BUILTIN
-    if foreign and config.name not in offered:
-        raise Unusable(_unknown(config.name, sorted({*BUILTIN, *offered})))
+    if (why := unknown(config.name, offered)) is not None:
+        raise Unusable(f"hook {config.name}: {why}")
     try:
         if foreign:
             hook = _made(offered[config.name].load(), config.options)
@@ -147,12 +179,6 @@ def _line(error: Exception) -> str:
     """Where foreign code raised it: the words of some errors are a key alone."""
     last = traceback.extract_tb(error.__traceback__)[-1:]
     return "".join(f" (line {one.lineno} of {pathlib.PurePath(one.filename).name})" for one in last)
-
-
-def _unknown(name: str, known: list[str]) -> str:
-    near = difflib.get_close_matches(name, known, n=1)
-    hint = f"did you mean {near[0]}?" if near else f"use one of {', '.join(known)}"
-    return f"hook {name}: not built in, and no installed package has this entry point in {GROUP}; {hint}"
 
 
 def _made(builder: Builder, options: Mapping[str, Any], *behind: HookServices) -> object:

@@ -100,14 +100,16 @@ def load(text: str | bytes, *, aliases: bool = True) -> Any:
         return _Loader(given).get_single_data()
 
 
-def composed(text: str) -> tuple[yaml.Node | None, Any]:
-    """Likewise of a file that people write by hand, and before its values their nodes, which know their lines."""
+def composed(text: str) -> list[tuple[yaml.Node, Any]]:
+    """All documents that hold something, of a file that people write by hand: nodes, which know lines, and values."""
     given = _text(text, MOST_BYTES_BY_HAND)
     with _told(given):
         _look_through(given, _Teller, aliases=True)
         loader = _Teller(given)
-        node = loader.get_single_node()
-        return node, loader.construct_document(node) if node is not None else None
+        found = []
+        while loader.check_node() and (node := loader.get_node()) is not None:
+            found.append((node, loader.construct_document(node)))
+        return [(node, value) for node, value in found if value is not None]
 
 
 def documents(text: str | bytes) -> list[Any]:

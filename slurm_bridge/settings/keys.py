@@ -33,14 +33,13 @@ def every() -> Iterator[Key]:
     return _keys(model.Settings, prefix="", reloadable=False)
 
 
-def named(path: Path) -> Mapping[str, FieldInfo] | None:
-    """The keys that may stand at this place, None where any may."""
-    group: type[SettingsGroup] | None = model.Settings
+def named(path: Path, group: type[pydantic.BaseModel] = model.Settings) -> Mapping[str, FieldInfo] | None:
+    """The keys that may stand at this place of the group, None where any may."""
+    here: list[Any] = [group]
     for step in path:
-        field = _fields(group).get(str(step)) if isinstance(step, str) and group else None
-        if isinstance(step, str):
-            group = _group_in(field.annotation) if field else None
-    return _fields(group) if group else None
+        here = [inner for annotation in here for inner in _below(annotation, step)]
+    groups = [one for annotation in here for one in _plain(annotation) if _is_group(one)]
+    return {key: field for one in groups for key, field in _fields(one).items()} if groups else None
 
 
 def spelled(segments: Sequence[str]) -> Path:
@@ -73,7 +72,35 @@ def _keys(group: type[SettingsGroup], *, prefix: str, reloadable: bool) -> Itera
             yield from _keys(inner, prefix=f"{prefix}{name}{_ANY_ITEM if many else ''}.", reloadable=soon)
 
 
-def _fields(group: type[SettingsGroup]) -> Mapping[str, FieldInfo]:
+def _below(annotation: Any, step: str | int) -> Iterator[Any]:
+    """What may stand at a key, or as an item, of what this annotation allows."""
+    for one in _plain(annotation):
+        inner, origin = typing.get_args(one), typing.get_origin(one)
+        if _is_group(one) and step in _fields(one):
+            yield _fields(one)[str(step)].annotation
+        elif isinstance(origin, type) and issubclass(origin, Mapping) and isinstance(step, str):
+            yield inner[1]
+        elif isinstance(origin, type) and issubclass(origin, Sequence) and isinstance(step, int):
+            yield inner[0]
+
+
+def _plain(annotation: Any) -> Iterator[Any]:
+    """The choices of an annotation, without what is said about them."""
+    if typing.get_origin(annotation) is Annotated:
+        yield from _plain(typing.get_args(annotation)[0])
+    elif _choices(annotation):
+        yield from (plain for choice in _choices(annotation) for plain in _plain(choice))
+    elif isinstance(annotation, type) and issubclass(annotation, pydantic.RootModel):
+        yield from _plain(annotation.model_fields["root"].annotation)
+    else:
+        yield annotation
+
+
+def _is_group(annotation: Any) -> bool:
+    return isinstance(annotation, type) and issubclass(annotation, pydantic.BaseModel)
+
+
+def _fields(group: type[pydantic.BaseModel]) -> Mapping[str, FieldInfo]:
     return {field.alias or name: field for name, field in group.model_fields.items()}
 
 

@@ -91,12 +91,19 @@ def document(text: str, path: str) -> SettingsSource:
     """What a text says that is called so."""
     nothing = SettingsTree(values={}, places={(): path})
     try:
-        node, values = safe_yaml.composed(_inside(text))
+        found = _inside(safe_yaml.composed(text))
     except safe_yaml.NotYaml as error:
         place = path if error.line is None else f"{path}:{error.line}"
         return SettingsSource(nothing, [ConfigurationProblem(place=place, message=f"is not YAML: {error.what}")])
-    if node is None:
+    if not found:
         return SettingsSource(nothing, ())
+    node, values = found[0]
+    if len(found) > 1:
+        message = (
+            f"is the first of {len(found)} YAML documents: give the settings alone, or exactly one ConfigMap "
+            f"with the key {KEY}"
+        )
+        return SettingsSource(nothing, [ConfigurationProblem(place=_mark(path, node.start_mark), message=message)])
     problems = list(_repeated(node, path))
     if not isinstance(values, dict):
         return SettingsSource(
@@ -109,17 +116,20 @@ def document(text: str, path: str) -> SettingsSource:
     return SettingsSource(SettingsTree(values=values, places={**dict(_places(node, path)), (): path}), problems)
 
 
-def _inside(text: str) -> str:
-    """Of the manifest of a ConfigMap, as deploy/ has it, the configuration in it, which keeps its lines."""
-    node, values = safe_yaml.composed(text)
-    held = values.get("data") if isinstance(values, dict) and values.get("kind") == "ConfigMap" else None
-    inside = held.get(KEY) if isinstance(held, dict) else None
-    if not isinstance(node, yaml.MappingNode) or not isinstance(inside, str):
-        return text
-    data = next(value for key, value in node.value if key.value == "data")
+def _inside(documents: list[tuple[yaml.Node, Any]]) -> list[tuple[yaml.Node, Any]]:
+    """Of manifests, as deploy/ has them, the configuration in the one ConfigMap that has it; it keeps its lines."""
+    maps = [node for node, values in documents if _is_config_map(values) and isinstance(node, yaml.MappingNode)]
+    if len(maps) != 1:
+        return documents
+    data = next(value for key, value in maps[0].value if key.value == "data")
     scalar = next(value for key, value in data.value if key.value == KEY)
     before: int = scalar.start_mark.line + (scalar.style in ("|", ">"))
-    return "\n" * before + inside
+    return safe_yaml.composed("\n" * before + scalar.value)
+
+
+def _is_config_map(values: object) -> bool:
+    held = values.get("data") if isinstance(values, dict) and values.get("kind") == "ConfigMap" else None
+    return isinstance(held, dict) and isinstance(held.get(KEY), str)
 
 
 def fingerprint(path: pathlib.Path) -> str:

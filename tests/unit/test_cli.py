@@ -82,6 +82,19 @@ def test_what_run_would_refuse_is_an_error_of_the_configuration(
     assert told.out == ""
 
 
+@pytest.mark.parametrize("command", [["check-config"], ["run"], ["explain", "--offline", "x"], ["admission-policies"]])
+def test_a_mistake_in_the_options_of_a_hook_has_its_line(
+    command: list[str], tmp_path: pathlib.Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """In each command that builds the chain."""
+    path = tmp_path / "config.yaml"
+    path.write_text(f"slrum: {{}}\n{CONFIG}hooks: [{{name: policy, options: {{rule: []}}}}]\n")
+    assert cli.main([*command, "--config", str(path)]) == 1
+    told = capsys.readouterr().err
+    assert "config.yaml:1: slrum: no such key; did you mean slurm?" in told
+    assert "hooks[0].options.rule: no such key; did you mean rules?" in told
+
+
 def test_the_demo_lists_its_faults(capsys: pytest.CaptureFixture[str]) -> None:
     """Nothing is started for that."""
     assert cli.main(["demo", "--fault", "help"]) == 0

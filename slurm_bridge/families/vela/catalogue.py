@@ -6,6 +6,7 @@ from typing import Annotated, Any
 
 import numpy as np
 import pydantic
+from pydantic_core import InitErrorDetails, PydanticCustomError
 
 from slurm_bridge.cluster.columns import Mask, Whole
 from slurm_bridge.families.vela import extensions, scores
@@ -79,12 +80,28 @@ def _build(one: PluginOptions, method: str, use: str) -> Any:
     model = getattr(builder, "Options", None)
     if model is None and one.args:
         raise ValueError(f"plugin {name}: takes no args, and is given {', '.join(one.args)}")
-    args = () if model is None else (model.model_validate(dict(one.args)),)
+    args = () if model is None else (_arguments(model, one.args),)
     has = {method: 2, "rejects": None} if method == "fits" else {method: 2}
     made = extensions.build("plugin", name, functools.partial(builder, *args), has)
     if not foreign:
         return made
     return ForeignFilter(name, made) if method == "fits" else ForeignScore(name, made)
+
+
+def _arguments(model: type[pydantic.BaseModel], given: Mapping[str, Any]) -> pydantic.BaseModel:
+    """The args of a plugin; the place of a mistake in them begins with `args`, as it is written."""
+    try:
+        return model.model_validate(dict(given))
+    except pydantic.ValidationError as wrong:
+        rows = [
+            InitErrorDetails(
+                type=PydanticCustomError(row["type"], row["msg"], row.get("ctx")),
+                loc=("args", *row["loc"]),
+                input=row["input"],
+            )
+            for row in wrong.errors(include_url=False)
+        ]
+        raise pydantic.ValidationError.from_exception_data(wrong.title, rows) from wrong
 
 
 class ForeignFilter:

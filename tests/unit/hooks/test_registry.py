@@ -202,6 +202,26 @@ def test_an_unknown_hook(around: Around) -> None:
     assert wrong(around, HookConfig(name="zzz"), site=Plain).endswith(f"use one of {known}")
 
 
+class Surprising(Plain):
+    """A hook whose options raise what pydantic does not know."""
+
+    class Options(pydantic.BaseModel):
+        """What may be configured."""
+
+        @pydantic.model_validator(mode="after")
+        def _fails(self) -> Any:
+            raise RuntimeError("no licence")
+
+
+def test_options_are_judged_without_building_the_hook() -> None:
+    """What else its code raises is told when it is built."""
+    points = {"site": Point(Checked), "strange": Point(Surprising), "gone": Point(ImportError("no module"))}
+    found = registry.refused("site", {"hours": "many"}, points)
+    assert found is not None
+    assert (found.model, [row["loc"] for row in found.mistakes]) == (Checked.Options, [("hours",)])
+    assert [registry.refused(name, {}, points) for name in points] == [None] * 3
+
+
 @pytest.mark.parametrize(("kind", "phase"), [(Sorter, "order"), (Sampler, "sample")])
 def test_phases_with_one_answer(kind: type, phase: str, around: Around) -> None:
     """Two hooks for it are an error that names both."""

@@ -101,6 +101,6 @@ def test_aliases_of_strangers_are_not_taken() -> None:
 
 def test_nodes_know_their_lines() -> None:
     """For messages about a key."""
-    node, value = safe_yaml.composed("a: 1\nb: 2\n")
+    [(node, value)] = safe_yaml.composed("a: 1\nb: 2\n")
     assert isinstance(node, yaml.MappingNode)
     assert ([key.start_mark.line for key, _ in node.value], value) == ([0, 1], {"a": 1, "b": 2})

@@ -24,10 +24,11 @@ def load(path: pathlib.Path, *flags: str, **environ: str) -> Settings:
     return loader.load(path, {f"SLURM_BRIDGE__{name}": text for name, text in environ.items()}, flags)
 
 
-def problems(path: pathlib.Path, *flags: str, **environ: str) -> list[str]:
+def problems(path: pathlib.Path, *flags: str, with_hooks: bool = False, **environ: str) -> list[str]:
     """What is said, without the name of the file."""
+    variables = {f"SLURM_BRIDGE__{name}": text for name, text in environ.items()}
     with pytest.raises(errors.BadConfiguration) as caught:
-        load(path, *flags, **environ)
+        loader.load(path, variables, flags, with_hooks=with_hooks)
     _, *lines = str(caught.value).split("\n")
     return [line.strip().replace(f"{path}:", "line ") for line in lines]
 
@@ -117,7 +118,7 @@ def test_every_problem_is_told_at_once(file: pathlib.Path) -> None:
             ),
         ),
         ("hooks:\n- name: a\n- nam: b", "line 7: hooks[1].name: is required"),
-        ("web: 3", "line 5: web: should be a valid mapping or instance of Web, not 3"),
+        ("web: 3", "line 5: web: should be a valid mapping, not 3"),
         ("hooks: {}", "line 5: hooks: should be a valid list"),
         ("web:\n  port: 1\n  port: 2", "line 7: port: occurs twice"),
         ("web: {", "line 6: is not YAML: expected the node content, but found '<stream end>'"),
@@ -127,6 +128,97 @@ def test_a_mistake_in_the_file_has_its_line(file: pathlib.Path, more: str, said:
     """Of the key, or of the item that should have had it."""
     file.write_text(f"{SMALLEST}{more}\n")
     assert said in problems(file)
+
+
+_POLICY = "hooks:\n- name: vela\n- name: policy\n  options:\n    "
+
+
+@pytest.mark.parametrize(
+    ("more", "said"),
+    [
+        (
+            "hooks:\n- name: polcy",
+            (
+                "line 6: hooks[0].name: polcy is not built in, and no installed package has this entry point in "
+                "slurm_bridge.hooks; did you mean policy?"
+            ),
+        ),
+        ("hooks:\n- name: vela\n- name: vela", "line 7: hooks[1].name: vela is configured twice; leave one out"),
+        (
+            "hooks:\n- name: eligibility\n  options: {capcity: free}",
+            "line 7: hooks[0].options.capcity: no such key; did you mean capacity?",
+        ),
+        (
+            "hooks:\n- name: vela\n  options:\n    sampling:\n      filters: [{name: ResourcesFit, args: {x: 1}}]",
+            "line 9: hooks[0].options.sampling.filters[0].args.x: no such key",
+        ),
+        (f"{_POLICY}rules: text", "line 9: hooks[1].options.rules: should be a valid list"),
+        (
+            f"{_POLICY}rules:\n    - alow: {{}}",
+            "line 10: hooks[1].options.rules[0].alow: no such key; did you mean allow?",
+        ),
+        (
+            f"{_POLICY}rules:\n    - allow: {{acount: [a]}}",
+            "line 10: hooks[1].options.rules[0].allow.acount: no such key; did you mean account?",
+        ),
+        (
+            f"{_POLICY}rules:\n    - allow:\n        qos: 7",
+            "line 11: hooks[1].options.rules[0].allow.qos: should be a valid mapping, or should be a valid list",
+        ),
+        (
+            f"{_POLICY}rules:\n    - allow:\n        priority: {{max: 0}}",
+            "line 11: hooks[1].options.rules[0].allow.priority.max: should be greater than or equal to 1",
+        ),
+        (
+            "hooks:\n- name: kai\n  options:\n    topologies:\n    - {name: a, levels: [x]}\n    - {levels: [x]}",
+            "line 10: hooks[0].options.topologies[1].name: is required",
+        ),
+    ],
+)
+def test_a_mistake_in_a_hook_has_the_line_of_its_key(file: pathlib.Path, more: str, said: str) -> None:
+    """In the words for all other keys, and only where the chain is to be built."""
+    file.write_text(f"{SMALLEST}{more}\n")
+    assert problems(file, with_hooks=True) == [said]
+    assert load(file).hooks
+
+
+def test_mistakes_of_hooks_are_told_with_those_of_other_keys(file: pathlib.Path) -> None:
+    """One round of corrections has to do; a hook without a name is a mistake by itself."""
+    file.write_text(f"{SMALLEST}slrum: {{}}\nhooks:\n- name: policy\n  options: {{rule: []}}\n- nam: kai\n")
+    assert problems(file, with_hooks=True) == [
+        "line 5: slrum: no such key; did you mean slurm?",
+        "line 8: hooks[0].options.rule: no such key; did you mean rules?",
+        "line 9: hooks[1].nam: no such key; did you mean name?",
+        "line 9: hooks[1].name: is required",
+    ]
+
+
+def test_hooks_that_a_flag_gives_are_judged_in_place_of_those_of_the_file(file: pathlib.Path) -> None:
+    """The place is the flag."""
+    file.write_text(f"{SMALLEST}hooks: [{{name: nobody}}]\n")
+    assert problems(file, "hooks=[{name: policy, options: {rule: []}}]", with_hooks=True) == [
+        "--set hooks: hooks[0].options.rule: no such key; did you mean rules?"
+    ]
+
+
+def test_no_message_repeats_a_value_of_the_options_of_a_hook(file: pathlib.Path) -> None:
+    """A token may have been written there by mistake."""
+    file.write_text(f"{SMALLEST}hooks:\n- name: eligibility\n  options: {{volumes: eyJsecret, devices: eyJsecret}}\n")
+    assert len(found := problems(file, with_hooks=True)) == 2
+    assert "eyJsecret" not in "".join(found)
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("web: {", "line 2: is not YAML: expected the node content, but found '<stream end>'"),
+        ("- a", "line 1: has to hold keys and values"),
+    ],
+)
+def test_of_a_file_that_cannot_be_read_only_the_cause_is_told(file: pathlib.Path, text: str, said: str) -> None:
+    """Which keys it lacks is not known."""
+    file.write_text(f"{text}\n")
+    assert problems(file, with_hooks=True) == [said]
 
 
 @pytest.mark.parametrize(
@@ -300,6 +392,31 @@ def test_the_manifest_of_a_config_map_is_read_with_the_lines_of_its_file(tmp_pat
     path.write_text(head + inside + "    hoks: []\n")
     with pytest.raises(errors.BadConfiguration, match=r"configmap\.yaml:7: hoks: no such key"):
         loader.load(path, {})
+
+
+_MAP = (
+    "kind: ConfigMap\ndata:\n  config.yaml: |\n"
+    "    cluster_id: east\n    slurm: {url: 'http://127.0.0.1', token_file: /t}\n"
+)
+_OTHER = "kind: ConfigMap\ndata: {other.yaml: a}\n"
+
+
+def test_of_several_documents_the_one_config_map_with_a_configuration_is_read(file: pathlib.Path) -> None:
+    """As `kubectl kustomize` prints them; lines are those of the whole file."""
+    file.write_text(f"---\n{_OTHER}---\n{_MAP}---\n")
+    assert load(file).cluster_id == "east"
+    file.write_text(f"---\n{_OTHER}---\n{_MAP}    hoks: []\n---\n")
+    assert problems(file) == ["line 10: hoks: no such key; did you mean hooks?"]
+
+
+@pytest.mark.parametrize("second", [_MAP, SMALLEST])
+def test_of_several_documents_that_could_be_meant_none_is_read(second: str, file: pathlib.Path) -> None:
+    """One message says what to give."""
+    file.write_text(f"{second}---\n{second}")
+    (problem,) = problems(file)
+    assert problem.startswith(
+        "line 1: is the first of 2 YAML documents: give the settings alone, or exactly one Config"
+    )
 
 
 @pytest.mark.parametrize("data", ["[]", "{config.yaml: 5}", "{config.yaml: [a]}", "{}", "{config.yaml: '- a'}"])
