@@ -179,6 +179,7 @@ def adapter_settings(settings: Settings) -> slurm_settings.SlurmSettings:
         connect_timeout=given.connect_timeout_seconds,
         read_timeout=given.read_timeout_seconds,
         recovery_timeout=given.recovery_timeout_seconds,
+        max_answer_bytes=given.max_answer_mib << 20,
         cache_ttl=0.0,
         read_tries=given.read_tries,
         read_first_pause=given.read_first_pause_seconds,

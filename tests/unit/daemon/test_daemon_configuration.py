@@ -236,10 +236,12 @@ def test_the_adapter_is_told_what_the_settings_say() -> None:
         "user_name": "u",
         "read_timeout_seconds": 3,
         "connections": 2,
+        "max_answer_mib": 3,
     }
     given = app.adapter_settings(settings(slurm=slurm, scheduling={"workers": 5}))
     assert (given.url, given.user_name, given.read_timeout) == ("http://localhost", "u", 3)
     assert given.connections == 7
+    assert given.max_answer_bytes == 3 << 20
     assert given.cache_ttl == 0
 
 
