@@ -16,14 +16,15 @@ class Runs:
 
     def follow(self, owned: Iterable[tuple[str, state.SlurmJob]], now: float) -> None:
         """Look at all jobs of ours, each with the uid that its owner record says."""
-        families: dict[tuple[str, int], list[state.SlurmJob]] = collections.defaultdict(list)
+        families: dict[tuple[str, tuple[int, ...]], list[state.SlurmJob]] = collections.defaultdict(list)
         for uid, job in owned:
-            families[uid, family(job)].append(job)
+            # The id of a leader comes again, while Slurm still has a component of the job that had it before.
+            families[uid, job.components or (job.job_id,)].append(job)
         running = set()
-        for (uid, job_id), jobs in families.items():
+        for (uid, _), jobs in families.items():
             jobs.sort(key=lambda job: job.offset)
             if _run(jobs):
-                key = (job_id, jobs[0].sluid)
+                key = (family(jobs[0]), jobs[0].sluid)
                 running.add(key)
                 grants = (job.grant for job in jobs if job.grant is not None)
                 self._goes_on(key, uid, observed.shares(grants, self._slurm_names), now)

@@ -199,6 +199,7 @@ TURNS = 2
 
 
 @pytest.mark.parametrize("turn", range(TURNS))
+@pytest.mark.timeout(600)
 def test_killed_after_every_call(turn: int, tmp_path: pathlib.Path, request: pytest.FixtureRequest) -> None:
     """Whichever call is a daemon's last while a namespace moves, its pods keep their jobs and it arrives."""
     calm = Move(tmp_path / "token")
