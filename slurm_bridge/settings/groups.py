@@ -91,7 +91,7 @@ much as the token."""
     recovery_timeout_seconds: Seconds = 60.0
     """How long the full list of all jobs may take. It is read once after a start."""
     max_answer_mib: Count = 1024
-    """The longest answer that is read, in MiB. The list of all jobs is the longest: about 5 KiB for each job of any user."""
+    """The longest answer that is read, in MiB. The list of all jobs is the longest: 5 KiB for each job of any user."""
     read_tries: Count = 2
     """How often a read is tried while slurmrestd does not answer. Requests that change something are never repeated."""
     read_first_pause_seconds: Seconds = 0.1
