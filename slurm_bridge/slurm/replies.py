@@ -68,14 +68,13 @@ def decisive(said: shapes.Envelope) -> shapes.Problem | None:
 def describe(said: shapes.Envelope) -> str:
     """All errors in Slurm's words; of a token that is refused these say nothing that helps."""
     lines: list[str] = []
-    refused = False
     for problem in said.errors or ():
-        refused = refused or error_numbers.of_number(problem.error_number).error is errors.NotAuthenticated
         words = ": ".join(part for part in (problem.description, problem.error) if part)
         where = f" at {problem.source}" if problem.source else ""
         lines.append(f"{words} ({problem.error_number}{where})")
     words = "; ".join(lines)[:_MOST_WORDS]
-    return f"{words}: {_RENEW}" if refused else words
+    meant = {error_numbers.of_number(problem.error_number).error for problem in said.errors or ()}
+    return f"{words}: {_RENEW}" if errors.NotAuthenticated in meant else words
 
 
 def warnings(said: shapes.Envelope) -> tuple[str, ...]:
