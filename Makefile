@@ -42,6 +42,8 @@ ALONE := tests/e2e/test_chart.py tests/e2e/test_deployed.py tests/e2e/test_examp
 FAILURES := tests/e2e/test_real_failures.py
 # What needs a cluster with FRAMEWORKS=1.
 FRAMEWORKS_TESTS := tests/e2e/test_frameworks.py
+# What needs a browser.
+PAGE_TESTS := tests/e2e/test_live_page.py
 
 help: ## list the targets
 	@grep -E '^[a-z0-9-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 16
@@ -106,6 +108,10 @@ browser: $(READY) ## the page of the live view in a headless Chromium, which Deb
 	@echo "make browser: a real Chromium on the page of a daemon with 2 000 workloads; pictures in build/browser/"
 	@$(BIN)/pytest -q tests/browser
 
+browser-real: $(READY) ## the same page with 2 000 workloads on the local cluster
+	@echo "make browser-real: from a queue to a node by clicks, the first paint, and what a viewer costs; pictures and figures in build/browser-real/"
+	@$(BIN)/pytest -q $(PAGE_TESTS)
+
 coverage: $(READY) ## which lines no unit test, no pocket case and no short simulation has run
 	@echo "make coverage: the tests of make test, without the fuzz and the example hook, and a short simulation: slower,"
 	@echo "make coverage: counting lines and branches"
@@ -149,7 +155,7 @@ contract: $(READY) ## the same cases on the pocket servers and on the real ones
 
 e2e: $(READY) ## pods and groups through both real servers at once
 	@echo "make e2e: real objects of real controllers, allocated by the real Slurm, on the local cluster"
-	@$(SUITE) e2e --run "-n 3 --dist loadfile -m 'not disruptive' tests/e2e $(ALONE:%=--ignore=%) --ignore=$(FRAMEWORKS_TESTS)" \
+	@$(SUITE) e2e --run "-n 3 --dist loadfile -m 'not disruptive' tests/e2e $(ALONE:%=--ignore=%) --ignore=$(FRAMEWORKS_TESTS) --ignore=$(PAGE_TESTS)" \
 		--run "$(ALONE)" --run "-m disruptive tests/e2e --ignore=$(FAILURES)"
 
 nodes: MINUTES = 10

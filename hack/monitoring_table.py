@@ -565,6 +565,12 @@ _LEADERS: Final = (
     "or on (job, instance) slurm_bridge_leader)"
 )
 
+#: When a tenth of the time of the token is left; a token without an end has a lifetime of 0.
+_LASTS: Final = (
+    f"({PREFIX}slurm_token_expires_timestamp_seconds - 0.1 * {PREFIX}slurm_token_lifetime_seconds "
+    f"and on (job, instance) {PREFIX}leader == 1)"
+)
+
 ALERTS: Final[tuple[Alert, ...]] = (
     Alert(
         name="SlurmBridgeDown",
@@ -631,6 +637,18 @@ ALERTS: Final[tuple[Alert, ...]] = (
         action="`slurm-bridge check` in the daemon's pod names the problem: slurmrestd or slurmctld is down, the "
         "token has "
         "expired or was replaced, or the address is wrong. Nothing has to be repaired afterwards.",
+    ),
+    Alert(
+        name="SlurmBridgeTokenEnds",
+        value=f"min by ({_BY}) ({_LASTS}) - time()",
+        bound="< 0",
+        minutes=0,
+        severity="critical",
+        summary="the token of {{ $labels.job }} for Slurm ends soon, or has ended",
+        meaning="Less than a tenth of the token's time is left. Once it has ended, Slurm refuses every request: pods "
+        "wait with `SlurmRefusesBridge`, and bound pods go on.",
+        action="Write a new token into the file at `slurm.token_file`, or find out why what renews it does not; the "
+        "daemon reads the file again by itself. `slurm-bridge check` says when the token ends.",
     ),
     Alert(
         name="SlurmBridgeBreakerOpen",

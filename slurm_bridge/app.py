@@ -96,6 +96,7 @@ def daemon(configuration: Configuration) -> Iterator[Daemon]:
             callers=callers,
             explain=functools.partial(_explained, configuration),
             oddities=reading.oddities,
+            token_life=slurm.token_life,
             declare=reading.kept.declare,
         )
         yield Daemon(settings, cluster, slurm, clock, source, extras)
@@ -232,13 +233,17 @@ def cluster_of_user(access: kube_config.Access) -> Iterator[ports.Cluster]:
         yield cluster_client(stack, access, SystemClock())
 
 
-def admission_policies(settings: Settings) -> str:
-    """The policies that say the same as the webhook with these settings, as manifests. No server is asked."""
+def admission_policies(settings: Settings, name: str = "slurm-bridge") -> str:
+    """The policies that say the same as the webhook with these settings, as manifests. No server is asked.
+
+    Their names begin with `name`.
+    """
     limits = daemon_configuration.attempt_limits(settings)
     around = ChainServices(clock=SystemClock(), limits=limits, seen=CurrentSnapshot(), threads=False)
     chain = daemon_configuration.changeable(settings, around).chain
     with contextlib.closing(chain):
-        return shown.manifests(policies.objects(admission_api.policy_rules(settings, chain.honoured)))
+        rules = dataclasses.replace(admission_api.policy_rules(settings, chain.honoured), name=name)
+        return shown.manifests(policies.objects(rules))
 
 
 def try_out(settings: Settings) -> None:
@@ -273,6 +278,7 @@ def _check(
     # The settings that have to match the servers.
     wanted = Expectations(
         cluster_id=settings.cluster_id,
+        address=settings.slurm.url,
         partitions=tuple(given.partition.split(",")) if given.partition else (),
         account=given.account,
         qos=given.qos,
@@ -294,7 +300,9 @@ def _check(
         claimed_gres=daemon_configuration.claimed_gres(settings),
     )
     dice = random.SystemRandom()
-    facts = collector.gather(slurm, cluster, clock=clock, dice=dice, wanted=wanted, conf=slurm.conf, told=told)
+    facts = collector.gather(
+        slurm, cluster, clock=clock, dice=dice, wanted=wanted, conf=slurm.conf, token=slurm.token_life, told=told
+    )
     return table.findings(facts, wanted)
 
 

@@ -61,9 +61,10 @@ class PolicyRules:
     `managed` and `selector` choose the managed namespaces; `never` are none in any case. `accounts` are patterns of
     users that may write what only the bridge writes. Requirements that are not `honoured` are refused, unless they are
     to be ignored (`strict` is False). `environment`: also for pods that do not say whether they want it. Pods of the
-    bridge tolerate `taint`, written as `key=value:effect`.
+    bridge tolerate `taint`, written as `key=value:effect`. The names of all policies begin with `name`.
     """
 
+    name: str = "slurm-bridge"
     schedulers: tuple[str, ...] = (names.SCHEDULER_NAME,)
     managed: tuple[str, ...] = ()
     selector: tuple[Requirement, ...] = ()
@@ -192,7 +193,7 @@ def _pods(rules: PolicyRules) -> Json:
         ),
     ]
     ours = _named(ours=names_ours("object.spec", rules.schedulers))
-    return _refusing("slurm-bridge-pods", resources, "Fail", ours, variables)
+    return _refusing(f"{rules.name}-pods", resources, "Fail", ours, variables)
 
 
 def _owners(rules: PolicyRules) -> Json:
@@ -229,7 +230,7 @@ def _owners(rules: PolicyRules) -> Json:
         ),
     ]
     resources = [_resources(group, version, found, "CREATE", "UPDATE") for group, version, found in OWNERS]
-    return _refusing("slurm-bridge-owners", resources, "Ignore", [], variables)
+    return _refusing(f"{rules.name}-owners", resources, "Ignore", [], variables)
 
 
 def _annotated(sources: Callable[[str], str]) -> list[Json]:
@@ -328,7 +329,7 @@ def _managed(rules: PolicyRules) -> Json:
         '[JSONPatch{op: "remove", path: "/spec/nodeName"}] : []'
     )
     chosen = _named(open=_open(rules), elsewhere=f"!({daemon}) && !({literal(MIRROR)} in {texts('object.metadata')})")
-    return _changing("slurm-bridge-managed", chosen, (take, free))
+    return _changing(f"{rules.name}-managed", chosen, (take, free))
 
 
 def _tolerating(rules: PolicyRules, written: str) -> Json:
@@ -341,7 +342,7 @@ def _tolerating(rules: PolicyRules, written: str) -> Json:
     none = f'(has({given}) ? [] : [JSONPatch{{op: "add", path: "/spec/tolerations", value: []}}])'
     added = f'[JSONPatch{{op: "add", path: "/spec/tolerations/-", value: Object.spec.tolerations{{{fields}}}}}]'
     patch = f"{ours} && !(has({given}) && {given}.exists(t, {alike})) ? {none} + {added} : []"
-    return _changing("slurm-bridge-toleration", _named(open=_open(rules)), (patch,))
+    return _changing(f"{rules.name}-toleration", _named(open=_open(rules)), (patch,))
 
 
 def _open(rules: PolicyRules) -> str:
@@ -360,7 +361,7 @@ def _environment(rules: PolicyRules) -> Json:
         for sort in ("containers", "initContainers")
         for one in reversed(VARIABLES)
     ]
-    return _changing("slurm-bridge-environment", _named(open=_open(rules), asked=asked), patches)
+    return _changing(f"{rules.name}-environment", _named(open=_open(rules), asked=asked), patches)
 
 
 def _adding(sort: str, one: Variable, condition: str) -> str:

@@ -10,6 +10,7 @@ from slurm_bridge.checks.facts import CheckFacts, Expectations
 from slurm_bridge.model import kinds
 from slurm_bridge.model.slurmconf import SlurmConf
 from slurm_bridge.model.slurmnode import Partition, SlurmNode
+from slurm_bridge.model.slurmtoken import TokenLife
 from slurm_bridge.runtime import progress
 from slurm_bridge.runtime.progress import Progress
 
@@ -27,6 +28,7 @@ def gather(  # noqa: PLR0913 - both servers, and what a run of the command has
     dice: random.Random,
     wanted: Expectations,
     conf: Callable[[], SlurmConf | None],
+    token: Callable[[], TokenLife | None],
     told: Progress = progress.silent,
 ) -> CheckFacts:
     """Read both servers, ask about our rights, and submit one placeholder, which is cancelled again."""
@@ -54,6 +56,8 @@ def gather(  # noqa: PLR0913 - both servers, and what a run of the command has
         slurm_nodes=slurm_nodes,
         partitions=partitions,
         conf=attempt("conf", conf, None),
+        token=token(),
+        read_at=clock.wall(),
         heterogeneous=attempt("heterogeneous", slurm.heterogeneous, instead=False),
         rights=attempt("rights", lambda: rights.ask(cluster), ()),
         reviews=attempt("reviews", lambda: rights.may_review_tokens(cluster) if wanted.reviews else None, None),

@@ -7,6 +7,7 @@ from slurm_bridge.model.job import JobRequest, JobView, Outcome
 from slurm_bridge.model.node import Node
 from slurm_bridge.model.slurmconf import SlurmConf
 from slurm_bridge.model.slurmnode import Partition, SlurmNode
+from slurm_bridge.model.slurmtoken import TokenLife
 
 #: The kind in the owner record of the check's placeholder.
 PROBE_KIND = "Check"
@@ -17,6 +18,8 @@ class Expectations:
     """The part of the configuration that has to match the servers."""
 
     cluster_id: str
+    #: Where slurmrestd is.
+    address: str = ""
     partitions: tuple[str, ...] = ()
     account: str | None = None
     qos: str | None = None
@@ -76,14 +79,18 @@ class Probe:
 class CheckFacts:
     """The state of both servers. A part that could not be read is in `unread` with the reason; its field is empty.
 
-    `heterogeneous`: Slurm accepts jobs of several components. `rights`: on the kinds that make or group pods.
-    `reviews`: whether we may review tokens; None if that is not needed. `node_rights`: those of the node controller, if
-    it is enabled. `lead_rights`: on the leases of leaders and parts, and on namespaces where there are parts.
+    `heterogeneous`: Slurm accepts jobs of several components. `token`: what the token for Slurm says of itself.
+    `rights`: on the kinds that make or group pods. `reviews`: whether we may review tokens; None if that is not needed.
+    `node_rights`: those of the node controller, if it is enabled. `lead_rights`: on the leases of leaders and parts,
+    and on namespaces where there are parts.
     """
 
     slurm_nodes: tuple[SlurmNode, ...] = ()
     partitions: tuple[Partition, ...] = ()
     conf: SlurmConf | None = None
+    token: TokenLife | None = None
+    #: By our own wall clock.
+    read_at: float = 0.0
     heterogeneous: bool = False
     rights: tuple[Right, ...] = ()
     reviews: bool | None = None

@@ -4,21 +4,39 @@ from collections.abc import Iterator
 
 from slurm_bridge.checks.facts import CheckFacts, Expectations
 from slurm_bridge.checks.findings import Remark, advice, failure, info, named, ok, warning
+from slurm_bridge.model import texts
 from slurm_bridge.model.texts import counted
 
 #: MaxJobCount includes pending, running and recently ended placeholders.
 _ROOM = 2
 
+#: A token should be renewed before this part of its time is left.
+_LAST_PART = 0.1
+
 _NOT_VISIBLE = "not visible in this API version"
 
 
-def answers(facts: CheckFacts, _: Expectations) -> Iterator[Remark]:
+def answers(facts: CheckFacts, wanted: Expectations) -> Iterator[Remark]:
     """slurmrestd is reachable, speaks a common version and accepts the token."""
     problems = sorted({facts.unread[part] for part in ("slurm_nodes", "partitions") if part in facts.unread})
     for problem in problems:
-        yield failure(problem)
+        yield failure(f"slurmrestd at {wanted.address}: {problem}")
     if not problems:
         yield ok(f"slurmrestd lists {counted(len(facts.slurm_nodes), 'node')}")
+
+
+def token_lasts(facts: CheckFacts, _: Expectations) -> Iterator[Remark]:
+    """A token that nearly ends has not been renewed."""
+    if facts.token is None:
+        yield info("the token does not say when it ends")
+        return
+    left = facts.token.expires - facts.read_at
+    if left <= 0:
+        yield failure(f"the token ended {texts.span(-left)} ago")
+    elif left < facts.token.whole * _LAST_PART:
+        yield warning(f"the token was made for {texts.span(facts.token.whole)}, and ends in {texts.span(left)}")
+    else:
+        yield ok(f"the token ends in {texts.span(left)}")
 
 
 def kubernetes_answers(facts: CheckFacts, _: Expectations) -> Iterator[Remark]:

@@ -23,6 +23,13 @@ CHECKS: tuple[Check, ...] = (
         judge=slurmctld.answers,
     ),
     Check(
+        name="slurm-token-lasts",
+        why="When the token ends, Slurm refuses every request: no pod gets a node, and bound pods go on.",
+        fix="Have the file at slurm.token_file renewed in time; the daemon reads it again by itself. See "
+        "`slurm_bridge_slurm_token_expires_timestamp_seconds`.",
+        judge=slurmctld.token_lasts,
+    ),
+    Check(
         name="kubernetes-answers",
         why="Pods are found and bound through the API server.",
         fix="Compare kubernetes.kubeconfig, or the service account and its role, with deploy/rbac.yaml.",

@@ -143,14 +143,3 @@ def mebibytes(amount: int) -> str:
             digits = 0 if amount % size == 0 or amount >= 100 * size else 1
             return f"{amount / size:.{digits}f} {unit}"
     return f"{amount} MiB"
-
-
-def span(seconds: float) -> str:
-    """A time that has passed, for people."""
-    whole = max(0, round(seconds))
-    minutes, hours, days = whole // 60, whole // 3600, whole // 86400
-    if days:
-        return f"{days}d {hours % 24}h"
-    if hours:
-        return f"{hours}h {minutes % 60:02}m"
-    return f"{minutes}m {whole % 60:02}s" if minutes else f"{whole}s"

@@ -114,7 +114,7 @@ def _workload(row: Row, columns: Sequence[tuple[str, int, bool]], widths: Mappin
         "GPUS": str(row["gpus"] or ""),
         "JOB": str(row["job"] or ""),
         "START": _start(row, now),
-        "AGE": live_rows.span(now - row["created"]) if row["created"] else "",
+        "AGE": texts.span(now - row["created"]) if row["created"] else "",
         "WHY, OR WHERE": why(row),
     }
     spans: list[Span] = []
@@ -135,7 +135,7 @@ def why(row: Row) -> str:
 def _start(row: Row, now: float) -> str:
     if row["stage"] != "queued" or not row["starts"]:
         return ""
-    return f"in {live_rows.span(row['starts'] - now)}" if row["starts"] > now else "soon"
+    return f"in {texts.span(row['starts'] - now)}" if row["starts"] > now else "soon"
 
 
 def _amount(kind: str, number: int) -> str:
@@ -254,7 +254,7 @@ def detail(found: Mapping[str, Any], now: float, width: int) -> Iterator[Line]:
     yield [("timeline", HEAD)]
     for line in found["timeline"]:
         away = line["at"] - now
-        far = f"in {live_rows.span(away)}" if away > 0 else f"{live_rows.span(-away)} ago"
+        far = f"in {texts.span(away)}" if away > 0 else f"{texts.span(-away)} ago"
         yield [(f"{_clock(line['at'])}  ", DIM), (fit(far, 14), DIM), (line["text"], PLAIN)]
     yield []
     yield [(_pods(found["row"]["pods"]), HEAD)]

@@ -2,6 +2,7 @@
 
 import collections
 import datetime as dt
+import math
 import re
 from collections.abc import Mapping
 from typing import Any, Final, Protocol
@@ -11,6 +12,7 @@ from slurm_bridge.controllers.leader import Election
 from slurm_bridge.controllers.ownership import NamespaceOwnership, Standing
 from slurm_bridge.model.placeholder import Placeholder
 from slurm_bridge.model.pod import Pod
+from slurm_bridge.model.slurmtoken import TokenLife
 from slurm_bridge.scheduler import pending_workloads, words
 from slurm_bridge.scheduler.core import Core
 from slurm_bridge.telemetry.metrics import Metrics
@@ -115,6 +117,12 @@ def refresh(metrics: Metrics, core: Core, election: Election | None, clock: port
         age = clock.now() - last
         metrics.slurm_read_age.set(age)
         metrics.slurm_read_timestamp.set(clock.wall() - age)
+
+
+def refresh_token(metrics: Metrics, life: TokenLife | None) -> None:
+    """Likewise, of the token for Slurm; None: it has no end."""
+    metrics.token_expires.set(life.expires if life is not None else math.inf)
+    metrics.token_lifetime.set(life.whole if life is not None else 0.0)
 
 
 def refresh_parts(metrics: Metrics, part: str, ownership: NamespaceOwnership) -> None:

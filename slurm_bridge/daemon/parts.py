@@ -7,6 +7,7 @@ from loguru import logger
 
 from slurm_bridge import errors, ports
 from slurm_bridge.controllers.ownership import NamespaceOwnership, Standing
+from slurm_bridge.model import texts
 from slurm_bridge.model.names import namespace_of
 from slurm_bridge.model.parts import ClusterParts
 from slurm_bridge.model.pod import Pod
@@ -89,7 +90,7 @@ class PartFollower:
             self._again = 0.0
             for pod in self._of(served - before):
                 self._core.on_pod(None, pod)
-        logger.info("part: {} namespaces are served", len(served))
+        logger.info("part: {} served", texts.counted(len(served), "namespace"))
 
     def _followed(self) -> frozenset[str]:
         return frozenset(self.ownership.standing(Standing.SERVED, Standing.LEAVING))
@@ -119,7 +120,10 @@ class PartFollower:
                 self._again = self._clock.now() + min(RARELY * (self._clock.now() - began), RAREST)
             except errors.BridgeError as problem:
                 logger.warning(
-                    "jobs of {} namespaces cannot be read, next try in {} s: {}", len(served), AGAIN, problem
+                    "jobs for {} cannot be read, next try in {} s: {}",
+                    texts.counted(len(served), "namespace"),
+                    AGAIN,
+                    problem,
                 )
                 self._again = self._clock.now() + AGAIN
                 with self._lock:

@@ -52,6 +52,7 @@ from slurm_bridge.model.devices import ResourceSlice
 from slurm_bridge.model.meta import Object
 from slurm_bridge.model.node import Node
 from slurm_bridge.model.parts import ClusterParts
+from slurm_bridge.model.slurmtoken import TokenLife
 from slurm_bridge.overlays import fenced, metered
 from slurm_bridge.runtime.hands import Hands
 from slurm_bridge.runtime.oddities import Oddities
@@ -84,6 +85,8 @@ class Extras:
     explain: Explain | None = None
     #: Counts objects that the adapters cannot read.
     oddities: Oddities | None = None
+    #: When the current token for Slurm was made, and when it ends.
+    token_life: Callable[[], TokenLife | None] = lambda: None
     #: Called with the annotations that hooks read: before the first list, and after each change of the configuration.
     declare: Callable[[Iterable[str]], None] = lambda _keys: None
 
@@ -321,6 +324,7 @@ class Daemon:
     def _routes(self, extras: Extras) -> Routes:
         def refresh() -> None:
             counters.refresh(self.metrics, self.core, self.election, self._clock)
+            counters.refresh_token(self.metrics, extras.token_life())
             queue_view.refresh(self.metrics, self._chain())
             if self._parts is not None and self._ownership is not None:
                 counters.refresh_parts(self.metrics, self._parts.own, self._ownership)

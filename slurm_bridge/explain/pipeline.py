@@ -163,7 +163,7 @@ def _listen(
     if not found:
         _, found = _pass(inquiry, seen, Mode.SIMULATED, further=False)
         notes = (UNREACHED,) if found else ()
-    reasons = tuple(nodes.reasons(seen.names, one.nodes, one.denied, one.members) for one in found)
+    reasons = tuple(nodes.reasons(seen, one.nodes, one.denied, one.members) for one in found)
     return lines, reasons, notes
 
 

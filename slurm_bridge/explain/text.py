@@ -86,6 +86,8 @@ def _nodes(reasons: NodeReasons, *, operator: bool) -> Iterator[str]:
     if not (reasons.eligible or reasons.excluded):
         return
     yield f"{len(reasons.eligible)} eligible{_named(reasons.eligible)}"
+    for said, nodes in sorted(reasons.closed.items()):
+        yield f"{len(nodes)} of these on which Slurm starts no job now ({said}){_named(nodes)}"
     for reason, nodes in sorted(reasons.shown(operator=operator).items()):
         yield f"{len(nodes)} {reason}{_named(nodes)}"
 
@@ -162,7 +164,8 @@ def _machine_line(line: Line) -> Mapping[str, Any]:
 
 def _machine_nodes(reasons: NodeReasons, *, operator: bool) -> Mapping[str, Any]:
     excluded = {reason: sorted(nodes) for reason, nodes in sorted(reasons.shown(operator=operator).items())}
-    return {"members": reasons.members, "eligible": sorted(reasons.eligible), "excluded": excluded}
+    closed = {said: sorted(nodes) for said, nodes in sorted(reasons.closed.items())}
+    return {"members": reasons.members, "eligible": sorted(reasons.eligible), "closed": closed, "excluded": excluded}
 
 
 def _machine_job(view: JobView) -> Mapping[str, Any]:

@@ -82,7 +82,7 @@ _discovery = msgspec.json.Decoder(APIResourceList)
 
 
 class Codec(Generic[T]):
-    """Reads one kind's lists, objects and watch lines; of annotations only what is `kept`."""
+    """Reads one kind's lists, objects and watch lines; of annotations and volumes only what is `kept`."""
 
     def __init__(self, record: type[T]) -> None:
         self._kept = KeptFields()
@@ -110,7 +110,7 @@ class Codec(Generic[T]):
                 _unreadable("list", error)
             page = self._leniently(body, odd)
         for one in page.items or ():
-            self._prune(one)
+            self._kept.trim(one)
         return page
 
     def _leniently(self, body: bytes, odd: Met) -> Page[T]:
@@ -132,7 +132,7 @@ class Codec(Generic[T]):
             one = leniency.decode(self._one, body)
         except leniency.ODD as error:
             raise errors.Unreadable(f"unreadable object: {error}") from error
-        self._prune(one)
+        self._kept.trim(one)
         return one
 
     def changes(self, lines: bytes, odd: Met | None = None) -> Iterator[ports.Put[T] | ports.Gone[T] | ports.Bookmark]:
@@ -147,11 +147,6 @@ class Codec(Generic[T]):
                 _unreadable("watch line", error)
             return self._one_by_one(lines, odd)
         return map(functools.partial(_change, self._kept), events)
-
-    def _prune(self, one: T) -> None:
-        annotations = one.metadata.annotations
-        if annotations:
-            self._kept.prune(annotations)
 
     def _one_by_one(self, lines: bytes, odd: Met) -> Iterator[ports.Put[T] | ports.Gone[T] | ports.Bookmark]:
         for line in filter(None, lines.split(b"\n")):
@@ -203,9 +198,7 @@ def resources(body: bytes) -> frozenset[str]:
 def _change(kept: KeptFields, event: Any) -> ports.Put[Any] | ports.Gone[Any] | ports.Bookmark:
     match event:
         case _Added() | _Modified():
-            annotations = event.object.metadata.annotations
-            if annotations:
-                kept.prune(annotations)
+            kept.trim(event.object)
             return ports.Put(event.object)
         case _Deleted():
             return ports.Gone(event.object)

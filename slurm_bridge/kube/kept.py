@@ -1,16 +1,24 @@
-"""Which annotations of an object are kept in memory: a pod may carry 256 KiB of them, and the bridge reads a few words.
+"""What of an object is kept in memory. A pod may carry 256 KiB of annotations, and the bridge reads a few words.
 
     prefixes that the bridge and its families read, and keys that a hook declares     up to 64 KiB
     all others                                                                        up to 4 KiB, the shortest first
 
 A value of ours that is longer than 16 KiB is cut to a beginning that no form accepts, so that its user is told of it.
 Only the record of pods that are evicted for a pod may be longer, because a restart has to know all of them.
+
+The API server adds a volume with the token of the service account to nearly every pod, under another name in each. It
+matters nowhere, and equal pods would differ by it: one record stands for all of these volumes.
 """
 
 from collections.abc import Iterable
 from typing import Final
 
+import msgspec
+
+from slurm_bridge.kube.shared_parts import SharedParts
 from slurm_bridge.model import names
+from slurm_bridge.model.meta import Object
+from slurm_bridge.model.pod import Pod, PodTerm
 from slurm_bridge.workloads import kind_table
 
 #: Characters of keys and values together.
@@ -37,18 +45,34 @@ _DOMAINS: Final = frozenset(
 )
 
 
+_MOUNT_NAME: Final = "kube-api-access-"
+_MOUNT_KEYS: Final = frozenset({"name", "projected"})
+#: In place of each volume with the token of a service account.
+TOKEN_MOUNT: Final[PodTerm] = {"name": "kube-api-access", "projected": {}}
+
+
 class KeptFields:
     """One for each client; hooks declare what they read before anything is listed."""
 
     def __init__(self, declared: Iterable[str] = ()) -> None:
         self._declared = frozenset(declared)
+        self._shared = SharedParts()
 
     def declare(self, keys: Iterable[str]) -> None:
         """From now on these are kept, too."""
         self._declared |= frozenset(keys)
 
-    def prune(self, annotations: dict[str, str]) -> None:
-        """Drop what is not kept of some annotations; they were just decoded, and nothing else refers to them."""
+    def trim(self, one: Object) -> None:
+        """Drop what is not kept of an object; it was just decoded, and nothing else refers to it."""
+        if one.metadata.annotations:
+            self._prune(one.metadata.annotations)
+        if isinstance(one, Pod):
+            self._shared.take(one)
+            if one.spec.volumes and any(map(_is_mount, one.spec.volumes)):
+                volumes = tuple(TOKEN_MOUNT if _is_mount(volume) else volume for volume in one.spec.volumes)
+                msgspec.structs.force_setattr(one.spec, "volumes", volumes)
+
+    def _prune(self, annotations: dict[str, str]) -> None:
         if len(annotations) <= _FEW and max(map(len, annotations.values())) <= _SHORT:
             return
         ours = {key for key in annotations if key in self._declared or key.partition("/")[0] in _DOMAINS}
@@ -62,6 +86,11 @@ class KeptFields:
         kept = {*_within(first, annotations, MOST_OURS), *_within(others, annotations, MOST_OTHERS)}
         for key in annotations.keys() - kept - self._declared:
             del annotations[key]
+
+
+def _is_mount(volume: PodTerm) -> bool:
+    name = volume.get("name")
+    return volume.keys() == _MOUNT_KEYS and isinstance(name, str) and name.startswith(_MOUNT_NAME)
 
 
 def _within(keys: Iterable[str], annotations: dict[str, str], most: int) -> Iterable[str]:

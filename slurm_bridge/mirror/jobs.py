@@ -75,6 +75,8 @@ class Mirror:
         self._recovered: Callable[[], None] = lambda: None
         self.last_good: float | None = None
         self.failures = 0
+        #: The last failure was a refusal, which does not pass by itself.
+        self.refused = False
 
     @property
     def failing(self) -> bool:
@@ -124,10 +126,11 @@ class Mirror:
                 self.sweep()
         except errors.BridgeError as problem:
             self.failures += 1
+            self.refused = isinstance(problem, errors.OperatorMustAct)
             pause = backoff.pause(self.failures, first=self._rhythm.fastest, most=self._rhythm.slowest)
             wish = problem.retry_after if isinstance(problem, errors.TryLater) else None
             self._due = self._settled_due = self._clock.now() + max(pause, wish or 0.0)
-            if self.failures == 1 or isinstance(problem, errors.OperatorMustAct):
+            if self.failures == 1 or self.refused:
                 logger.warning("Slurm cannot be asked for our jobs, next try in {:.1f} s: {}", pause, problem)
 
     def _poll_moving(self) -> bool:
@@ -458,7 +461,7 @@ class Mirror:
         self.last_good = self._clock.now()
         if self.failures:
             logger.info("Slurm answers again, after {}", texts.counted(self.failures, "failure"))
-            self.failures = 0
+            self.failures, self.refused = 0, False
             # A slurmctld that came back may have forgotten the end of jobs, which then run again.
             self._lost = self.last_good
             self._recovered()

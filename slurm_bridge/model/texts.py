@@ -39,6 +39,17 @@ def timestamp(wall: float) -> str:
     return dt.datetime.fromtimestamp(wall, tz=dt.UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
 
 
+def span(seconds: float) -> str:
+    """A length of time."""
+    whole = max(0, round(seconds))
+    minutes, hours, days = whole // 60, whole // 3600, whole // 86400
+    if days:
+        return f"{days}d {hours % 24}h"
+    if hours:
+        return f"{hours}h {minutes % 60:02}m"
+    return f"{minutes}m {whole % 60:02}s" if minutes else f"{whole}s"
+
+
 def digest(text: str) -> str:
     """A text of bounded length that stands for a text of any length where texts are compared."""
     return (

@@ -479,7 +479,7 @@ class Core:
     def _closed(self) -> queue_notices.Why | None:
         """Why no workload is submitted now, however few jobs wait in Slurm."""
         if self.context.mirror.failing:
-            return queue_notices.UNAVAILABLE
+            return queue_notices.REFUSED if self.context.mirror.refused else queue_notices.UNAVAILABLE
         count = self.leftovers.left()
         return queue_notices.leftover(count) if count else None
 

@@ -9,6 +9,7 @@ from collections.abc import Collection
 
 from loguru import logger
 
+from slurm_bridge.model import texts
 from slurm_bridge.model.names import WorkloadKey
 from slurm_bridge.scheduler.context import SchedulerContext
 from slurm_bridge.workloads.kind_table import NAMES
@@ -42,6 +43,7 @@ class Leftovers:
             while self._uids and not self._context.table.lives(self._uids[-1]):
                 self._uids.pop()
             if self._uids and self._context.clock.now() >= self._until:
-                logger.warning("{} jobs without pods could not be withdrawn; others go on", len(self._uids))
+                left = texts.counted(len(self._uids), "job")
+                logger.warning("{} without pods could not be withdrawn; others go on", left)
                 self._uids.clear()
             return len(self._uids)

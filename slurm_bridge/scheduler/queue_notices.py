@@ -1,6 +1,7 @@
 """Tells workloads that wait in the bridge's own queue why; each is told a reason once."""
 
 from collections.abc import Callable
+from typing import Final
 
 from slurm_bridge.model.names import WorkloadKey
 from slurm_bridge.scheduler.context import SchedulerContext
@@ -12,6 +13,11 @@ from slurm_bridge.scheduler.workload_pods import PodState
 Why = tuple[str, str]
 
 UNAVAILABLE: Why = ("SlurmUnavailable", "Slurm does not answer; the job is submitted as soon as it does")
+_REFUSES: Final = (
+    "Slurm refuses the requests of slurm-bridge, whose administrators find the cause in its log; the job is submitted "
+    "as soon as Slurm accepts them"
+)
+REFUSED: Why = ("SlurmRefusesBridge", _REFUSES)
 
 
 def full(window: int) -> Why:

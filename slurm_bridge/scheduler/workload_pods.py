@@ -2,7 +2,7 @@
 
 import enum
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, Final
 
 from slurm_bridge.model import names
 from slurm_bridge.model.pod import Pod
@@ -65,6 +65,10 @@ MOST_JOBS = 64
 ENDED = (PodState.DONE, PodState.OVER)
 
 
+#: Each call of `frozenset` makes another one, and there are two in each workload.
+_NO_JOBS: Final[frozenset[names.JobId]] = frozenset()
+
+
 class WorkloadPods:
     """All pods of one workload as last heard, sorted by how they stand. Changed by the census only, under its lock."""
 
@@ -80,12 +84,12 @@ class WorkloadPods:
         #: When the last one that wants a node came.
         self.joined = float("-inf")
         #: The jobs that members were bound by, those of members included that have gone.
-        self.served: frozenset[names.JobId] = frozenset()
+        self.served = _NO_JOBS
         #: How many different members were seen on each job, and how many of them were lost.
         self.ever: dict[names.JobId, int] = {}
         self.losses: dict[names.JobId, int] = {}
         #: The jobs of which we have seen a member fail, or go before it was done.
-        self.lost: frozenset[names.JobId] = frozenset()
+        self.lost = _NO_JOBS
 
     def put(self, pod: Pod, now: float, *, disowned: bool = False) -> None:
         """A member came or changed. Others read meanwhile: they may find it twice, but never nowhere."""

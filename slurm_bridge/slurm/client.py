@@ -26,6 +26,7 @@ from slurm_bridge.model.names import JobId
 from slurm_bridge.model.reservation import Reservation
 from slurm_bridge.model.slurmconf import SlurmConf
 from slurm_bridge.model.slurmnode import NewNodes, NodeChange, NodeListing, Partition, Ping, SlurmNode
+from slurm_bridge.model.slurmtoken import TokenLife
 from slurm_bridge.runtime import retries
 from slurm_bridge.runtime.caches import ValueCache
 from slurm_bridge.runtime.http.messages import HttpAnswer, HttpRequest
@@ -94,6 +95,10 @@ class SlurmClient:
     def version(self) -> str:
         """The API version in use; negotiates it when that was not done yet."""
         return self._dialogue.wire().name
+
+    def token_life(self) -> TokenLife | None:
+        """When the current token was made, and when it ends; None where it does not say so."""
+        return self._dialogue.token_life()
 
     # Orders: every one ends in an Outcome.
 

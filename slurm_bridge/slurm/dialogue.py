@@ -36,6 +36,7 @@ class Dialogue:
 
     def __init__(self, settings: SlurmSettings, *, now: Callable[[], float], connect: Connect = pool) -> None:
         credentials = _Credentials(settings, now)
+        self.token_life = credentials.token.life
         self._prefix = settings.server.prefix
         # Of their own, so that a hung read never holds the connection that a submit would use.
         self._reads = Client(connect(settings), settings.limits, now, credentials)
@@ -120,11 +121,11 @@ class _Credentials:
     """The token that is valid now, as headers."""
 
     def __init__(self, settings: SlurmSettings, now: Callable[[], float]) -> None:
-        self._token = TokenFile(settings.token_file, now)
+        self.token = TokenFile(settings.token_file, now)
         self._user = {"X-SLURM-USER-NAME": settings.user_name} if settings.user_name else {}
 
     def headers(self) -> Mapping[str, str]:
-        return {_TOKEN: self._token.current(), **self._user}
+        return {_TOKEN: self.token.current(), **self._user}
 
     def renewed(self, answer: HttpAnswer, sent: Mapping[str, str]) -> bool:
         """Whether the token was refused, and the file holds another one now."""
@@ -133,7 +134,7 @@ class _Credentials:
             refused = answer.status in _UNAUTHORIZED
         else:
             refused = error_numbers.of_number(problem.error_number).error is errors.NotAuthenticated
-        return refused and self._token.changed_since(sent[_TOKEN])
+        return refused and self.token.changed_since(sent[_TOKEN])
 
 
 def _unknown_version(answer: HttpAnswer) -> bool:

@@ -1,5 +1,6 @@
 """An answer to a read: either exactly the shape that was asked for, or an error of ours."""
 
+from collections.abc import Collection
 from typing import TypeVar
 
 import msgspec
@@ -48,7 +49,8 @@ def failure(answer: HttpAnswer, said: shapes.Envelope) -> errors.BridgeError:
     """What a failed answer to a read means."""
     problem = decisive(said)
     if problem is None:
-        meaning, words = error_numbers.of_status(answer.status), f"HTTP {answer.status}: {excerpt(answer)}"
+        meaning = error_numbers.of_status(answer.status)
+        words = _helpful(f"HTTP {answer.status}: {excerpt(answer)}", [meaning.error])
     else:
         meaning, words = error_numbers.of_number(problem.error_number), describe(said)
     if issubclass(meaning.error, errors.Disagreement):
@@ -73,7 +75,10 @@ def describe(said: shapes.Envelope) -> str:
         where = f" at {problem.source}" if problem.source else ""
         lines.append(f"{words} ({problem.error_number}{where})")
     words = "; ".join(lines)[:_MOST_WORDS]
-    meant = {error_numbers.of_number(problem.error_number).error for problem in said.errors or ()}
+    return _helpful(words, [error_numbers.of_number(problem.error_number).error for problem in said.errors or ()])
+
+
+def _helpful(words: str, meant: Collection[type[errors.BridgeError]]) -> str:
     return f"{words}: {_RENEW}" if errors.NotAuthenticated in meant else words
 
 

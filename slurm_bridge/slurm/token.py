@@ -4,11 +4,17 @@ Renewal takes many forms: written in place, moved over the old file, a mounted s
 All of them change what `stat` says of the path. The token itself is in no message, repr or log.
 """
 
+import base64
+import binascii
+import math
 import pathlib
 import threading
 from collections.abc import Callable
 
+import msgspec
+
 from slurm_bridge import errors
+from slurm_bridge.model.slurmtoken import TokenLife
 
 _PREFIX = "SLURM_JWT="
 
@@ -16,6 +22,29 @@ _PREFIX = "SLURM_JWT="
 _BETWEEN_LOOKS = 1.0
 
 Mark = tuple[int, int, int]
+
+
+class _Claims(msgspec.Struct, frozen=True):
+    """The part of a token that can be read without its key."""
+
+    iat: float
+    exp: float
+
+
+_claims = msgspec.json.Decoder(_Claims)
+
+
+def life_of(token: str) -> TokenLife | None:
+    """What the token says of itself, unproved; None where it has no end, or is of another form."""
+    _head, _, rest = token.partition(".")
+    claims = rest.partition(".")[0]
+    try:
+        found = _claims.decode(base64.urlsafe_b64decode(claims + "=" * (-len(claims) % 4)))
+    except (binascii.Error, msgspec.DecodeError, UnicodeError, RecursionError):
+        return None
+    if not (math.isfinite(found.iat) and math.isfinite(found.exp) and found.exp > found.iat):
+        return None
+    return TokenLife(issued=found.iat, expires=found.exp)
 
 
 class TokenFile:
@@ -42,6 +71,13 @@ class TokenFile:
                     self._load(mark)
                 self._fresh_until = now + _BETWEEN_LOOKS
             return self._token
+
+    def life(self) -> TokenLife | None:
+        """That of the current token; None also where the file cannot be read."""
+        try:
+            return life_of(self.current())
+        except errors.BadConfiguration:
+            return None
 
     def changed_since(self, refused: str) -> bool:
         """Read the file whatever `stat` says: True when it holds another token than the one that was refused."""

@@ -4,6 +4,7 @@ Names follow kube-scheduler's and Kueue's for the same meaning, with our prefix,
 changed. There is no global state: each daemon, and each test, has its own `Metrics`.
 """
 
+import math
 from typing import Final
 
 from slurm_bridge.telemetry.instruments import Instruments
@@ -171,6 +172,13 @@ class Metrics(Instruments):
             "Seconds since Slurm's last good answer about jobs; -1 before the first.",
         )
         self.slurm_read_age.set(-1)
+        self.token_expires = self._gauge(
+            "slurm_token_expires_timestamp_seconds", "Unix time at which the token for Slurm ends; +Inf without an end."
+        )
+        self.token_lifetime = self._gauge(
+            "slurm_token_lifetime_seconds", "From the making of the token for Slurm to its end; 0 without an end."
+        )
+        self.token_expires.set(math.inf)
 
     def _requests(self) -> None:
         self.slurm_requests = self._durations(

@@ -10,6 +10,7 @@ from collections.abc import Iterator
 
 import msgspec
 
+from slurm_bridge.model.pod import PodStatus
 from slurm_bridge.model.verdict import Reject
 from slurm_bridge.model.workload import Workload
 from slurm_bridge.runtime import frozen_records
@@ -101,7 +102,7 @@ def _alike(workload: Workload) -> bytes | None:
         return None
     (pod,) = workload.pods
     meta, spec = pod.metadata, pod.spec
-    if pod.bound or pod.terminating or spec.volumes or spec.resource_claims:
+    if pod.bound or pod.terminating or spec.resource_claims:
         return None
     owners = [(one.api_version, one.kind, one.controller) for one in meta.owner_references]
     said = [
@@ -118,13 +119,19 @@ def _alike(workload: Workload) -> bytes | None:
             meta.finalizers,
             owners,
             spec,
-            pod.status,
+            _without_words(pod.status),
             said,
             workload.deadline,
             workload.creators is None,
             made_by,
         )
     )
+
+
+def _without_words(status: PodStatus) -> PodStatus:
+    """The bridge tells each pod why it waits, and names its job: that makes no pod different."""
+    others = tuple(one for one in status.conditions if one.type != "PodScheduled")
+    return status if len(others) == len(status.conditions) else msgspec.structs.replace(status, conditions=others)
 
 
 def _pattern(translated: Translated, workload: Workload, rules: Rules) -> _Pattern | None:

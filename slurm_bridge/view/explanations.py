@@ -45,6 +45,7 @@ def shown(found: Explanation, *, whole: bool) -> Mapping[str, Any]:
             for line in lines
         ],
         "eligible": sum(len(reasons.eligible) for reasons in found.reasons),
+        "closed": {said: len(nodes) for one in found.reasons for said, nodes in sorted(one.closed.items())},
         "excluded": dict(sorted(excluded.items(), key=lambda one: -one[1])),
         "text": text.render(found, verbose=False)[:MOST_TEXT] if whole else "",
     }

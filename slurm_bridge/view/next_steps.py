@@ -47,6 +47,7 @@ OF_BRIDGE: Final[Mapping[str, str]] = {
     "NotAllowed": "Use what the policy allows, or ask its administrator.",
     "SlurmJobRejected": "Follow Slurm's words: mostly a limit of the account or QOS. It is tried every 5 minutes.",
     "SlurmUnavailable": "Nothing to do: it is submitted as soon as Slurm answers.",
+    "SlurmRefusesBridge": "Tell the administrators of slurm-bridge: its log and `slurm-bridge check` name the cause.",
     "SlurmQueueFull": "Nothing to do: it is submitted when a waiting job starts.",
     "SlurmShareUsed": "Nothing to do: it is submitted when a job of the namespace starts.",
     "SlurmJobsLeftOver": "Nothing to do; if it stays for long, the log says which jobs cannot be cancelled.",

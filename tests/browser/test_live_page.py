@@ -7,32 +7,16 @@ import pytest
 
 from slurm_bridge.model import kinds
 from tests import wait
-from tests.browser import audit, crowded_world
+from tests.browser import audit, crowded_world, tour
 from tests.browser.driver import Browser
+from tests.browser.tour import COUNT, ROWS, look
 from tests.component.daemon.running import Running
-
-LIVE = "return document.getElementById('live').dataset.state === 'live'"
-ROWS = "return document.querySelectorAll('.row[role=row]').length"
-NAMES = "[...document.querySelectorAll('.row .name')]"
-COUNT = "return Number(document.querySelector('.count').textContent.split(' ')[2])"
-
-
-def look(browser: Browser, home: str) -> None:
-    """The page, with all rows."""
-    browser.go(home)
-    browser.until("live page", LIVE)
-    browser.until("all rows", f"{ROWS} > 5")
 
 
 def test_the_first_paint_comes_within_a_second(browser: Browser, home: str) -> None:
     """With 2 000 workloads; the best of three, as other work shares the machine."""
-    painted = []
-    for _ in range(3):
-        look(browser, home)
-        painted.append(browser.run("return performance.getEntriesByName('first-contentful-paint')[0].startTime"))
-        if painted[-1] < 1000:
-            break
-    assert min(painted) < 1000, painted
+    painted = tour.first_paint(browser, home)
+    assert painted < 1000, painted
     assert browser.run(COUNT) >= crowded_world.WORKLOADS
 
 
@@ -51,39 +35,7 @@ def test_from_a_queue_to_a_workload_to_its_reason_to_a_node(
 ) -> None:
     """By clicks alone: each leads to the next."""
     look(browser, home)
-    browser.click("#tab-queues")
-    browser.until("tree of queues", "return document.querySelectorAll('.card table').length === 2")
-    browser.picture(pictures / "live-view-queues.png")
-    browser.click(".card th button", "climate")
-    browser.until(
-        "rows of the team",
-        f"{ROWS} > 3 && {NAMES}.every((one) => one.textContent.startsWith('climate/'))",
-    )
-    browser.click(".chip", "Priority")
-    browser.until(
-        "a workload that waits",
-        "return [...document.querySelectorAll('.row .why b')].some((one) => one.textContent === 'Priority')",
-    )
-    browser.click(".row")
-    browser.until("its reason", "return document.querySelector('.detail .reason')?.textContent === 'Priority'")
-    assert "Next step: Wait: jobs with a higher priority" in browser.text(".detail .step")
-    browser.picture(pictures / "live-view-why.png")
-    browser.click(".detail .reason button")
-    browser.until(
-        "all that wait for it",
-        "return document.querySelector('.chip[aria-pressed=true]')?.dataset.reason === 'Priority'",
-    )
-    browser.click(".tile", "running")
-    browser.click(".row", "train-")
-    browser.until("its node", "return document.querySelector('.detail [data-node]')")
-    node = browser.run("return document.querySelector('.detail [data-node]').dataset.node")
-    browser.click(".detail [data-node]")
-    browser.until("the node", "return document.querySelector('.detail h2').textContent === arguments[0]", node)
-    assert "by pods of this bridge" in browser.text(".amounts")
-    browser.click(".detail .list button", "/train-")
-    browser.until(
-        "a workload of the node", "return document.querySelector('.detail h2').textContent.startsWith('train-')"
-    )
+    tour.from_a_queue_to_a_node(browser, "climate", pictures)
 
 
 def test_everything_is_reached_by_keys(browser: Browser, home: str) -> None:

@@ -113,9 +113,13 @@ class Kubernetes:
             if refusal.status != http.HTTPStatus.NOT_FOUND:
                 raise
 
-    def watch(self, path: str, seconds: int) -> Iterator[Json]:
-        """Every event of a collection from now on, for so long at most."""
-        version = self.get(f"{path}?limit=1")["metadata"]["resourceVersion"]
+    def version(self, path: str) -> str:
+        """Of a collection as it is now."""
+        return str(self.get(f"{path}?limit=1")["metadata"]["resourceVersion"])
+
+    def watch(self, path: str, seconds: int, since: str = "") -> Iterator[Json]:
+        """Every event of a collection since this version or from now on, for so long at most."""
+        version = since or self.version(path)
         connection = http.client.HTTPSConnection(self.host, self.port, timeout=seconds, context=self._trust)
         with contextlib.closing(connection):
             query = f"watch=1&timeoutSeconds={seconds}&resourceVersion={version}"

@@ -1,11 +1,12 @@
 """Two namespaces, one hostile: the other one's pods start as fast as they do alone, and its gangs stay its own."""
 
 import collections
+import contextlib
 import dataclasses
 import statistics
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 
 import pytest
 
@@ -45,6 +46,8 @@ class Scene:
     gangs: dict[str, list[Json]]
     alone: Pace
     beside: Pace
+    #: Removes the hostile namespace, and measures without it once more.
+    alone_again: Callable[[], Pace]
 
 
 @pytest.fixture(scope="module")
@@ -63,21 +66,35 @@ def scene(open_world: OpenWorld, slurm: support_servers.Slurm) -> Iterator[Scene
     gangs = {one["kind"]: support_groups.placed(world, one["metadata"]["name"], MEMBERS) for one in made}
     with (
         support_world.namespace(world.kube, f"{world.namespace}-others") as others,
-        support_world.namespace(world.kube, f"{world.namespace}-hostile") as name,
+        contextlib.ExitStack() as there,
     ):
         theirs = Hostile(world=world, namespace=others, victims=made, scheduler=f"not-{world.daemon.scheduler}")
         theirs.settle()
-        with theirs.at_work():
-            *_, alone = paces(world, "alone", ALONE)
+
+        def alone(prefix: str) -> Pace:
+            with theirs.at_work():
+                *_, last = paces(world, prefix, ALONE)
+            return last
+
+        def alone_again() -> Pace:
+            there.close()
+            wait.until(lambda: not hostile_jobs(world, name), "end of the hostile jobs", every=support_world.PERIOD)
+            return alone("again")
+
+        before = alone("alone")
         odd = support_hostile.odd_job_name(slurm)
+        there.callback(slurm.cancel, odd)
+        name = there.enter_context(support_world.namespace(world.kube, f"{world.namespace}-hostile"))
         hostile = Hostile(world=world, namespace=name, victims=made, scheduler=world.daemon.scheduler)
         hostile.settle()
-        try:
-            with hostile.at_work():
-                beside = within(paces(world, "beside", BESIDE), alone)
-                yield Scene(world=world, hostile=hostile, gangs=gangs, alone=alone, beside=beside)
-        finally:
-            slurm.cancel(odd)
+        there.enter_context(hostile.at_work())
+        beside = as_good(paces(world, "beside", BESIDE), before)
+        yield Scene(world=world, hostile=hostile, gangs=gangs, alone=before, beside=beside, alone_again=alone_again)
+
+
+def hostile_jobs(world: World, namespace: str) -> list[int]:
+    """Placeholders of this namespace that are not over."""
+    return [one.job_id for one in world.slurm.alive(world.daemon.cluster_id) if one.owner["namespace"] == namespace]
 
 
 def paces(world: World, prefix: str, most: int) -> Iterator[Pace]:
@@ -92,12 +109,17 @@ def paces(world: World, prefix: str, most: int) -> Iterator[Pace]:
             )
 
 
-def within(found: Iterator[Pace], alone: Pace) -> Pace:
-    """The first that is within what the other namespace may cost, else the last."""
+def as_good(found: Iterator[Pace], alone: Pace) -> Pace:
+    """The first that costs no more than the other namespace may, else the last."""
     for one in found:
-        if one.throughput >= alone.throughput / MORE and one.latency <= alone.latency * MORE:
+        if within(one, alone):
             break
     return one
+
+
+def within(beside: Pace, alone: Pace) -> bool:
+    """Whether it costs no more than the other namespace may."""
+    return beside.throughput >= alone.throughput / MORE and beside.latency <= alone.latency * MORE
 
 
 def burst(world: World, prefix: str) -> Pace:
@@ -132,15 +154,6 @@ def left(world: World, prefix: str) -> list[object]:
 
 
 @pytest.mark.real
-@pytest.mark.security("fairness")
-@pytest.mark.timeout(600)
-def test_a_hostile_namespace_does_not_slow_another_one(scene: Scene) -> None:
-    """Two hundred pods of a namespace are bound beside a hostile one as fast as they are alone, within a fifth."""
-    assert scene.beside.throughput >= scene.alone.throughput / MORE, scene
-    assert scene.beside.latency <= scene.alone.latency * MORE, scene
-
-
-@pytest.mark.real
 @pytest.mark.security("identity")
 def test_forged_members_never_join_a_gang_of_another_namespace(scene: Scene) -> None:
     """Pods that forge the uid of another namespace's JobSet or LeaderWorkerSet are never bound by its job."""
@@ -159,3 +172,20 @@ def test_garbage_of_one_namespace_ends_no_daemon(scene: Scene) -> None:
     """The daemon is live and ready while a namespace has unreadable objects and Slurm a job whose name is not UTF-8."""
     assert scene.world.daemon.alive
     assert scene.world.daemon.probe("readyz") == 200
+
+
+@pytest.mark.real
+@pytest.mark.security("fairness")
+@pytest.mark.timeout(600)
+def test_a_hostile_namespace_does_not_slow_another_one(scene: Scene) -> None:
+    """Two hundred pods of a namespace are bound beside a hostile one as fast as they are alone, within a fifth.
+
+    A machine that has become slower meanwhile is no fault of the hostile namespace: then they are compared with the
+    same bursts after it, too.
+    """
+    if not within(scene.beside, scene.alone):
+        after = scene.alone_again()
+        slower = Pace(
+            throughput=min(scene.alone.throughput, after.throughput), latency=max(scene.alone.latency, after.latency)
+        )
+        assert within(scene.beside, slower), (scene, after)

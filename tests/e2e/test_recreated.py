@@ -74,19 +74,27 @@ LOSSES = {
 @pytest.mark.timeout(90)
 @pytest.mark.parametrize("loss", LOSSES)
 def test_a_group_that_is_recreated_when_one_pod_restarts_has_one_new_job(world: World, loss: str) -> None:
-    """RecreateGroupOnPodRestart: pods that are born and die while the old group goes get no job of their own."""
-    name = f"again-{loss}"
+    """RecreateGroupOnPodRestart: pods that are born and die while the old group goes get no job of their own.
+
+    The controller deletes leaders by name: where it is late, it sometimes deletes the new one with its group, too.
+    """
+    name, began = f"again-{loss}", world.kube.version(world.path)
     pods = group_of_three(world, name)
     first = support_groups.together(world, pods)
     LOSSES[loss](world, sorted(pods, key=lambda one: str(one["metadata"]["name"])))
     again = support_groups.together(world, support_groups.renewed(world, name, pods))
     await_end(world, first.job_id)
-    assert [one.job_id for one in support_groups.jobs_for(world, "LeaderWorkerSet", name)] == [
-        first.job_id,
-        again.job_id,
-    ]
+    jobs = [one.job_id for one in support_groups.jobs_for(world, "LeaderWorkerSet", name)]
+    assert (jobs[0], jobs[-1]) == (first.job_id, again.job_id)
+    assert 2 <= len(jobs) <= len(leaders(world, name, began)), jobs
     Objects(world).delete("LeaderWorkerSet", name)
     await_end(world, again.job_id)
+
+
+def leaders(world: World, name: str, since: str) -> set[str]:
+    """The uids of all pods that led the group, as the API server remembers."""
+    pods = (event["object"] for event in world.kube.watch(world.path, 1, since))
+    return {one["metadata"]["uid"] for one in pods if one["metadata"]["name"] == f"{name}-0"}
 
 
 @pytest.mark.real

@@ -26,6 +26,8 @@ def histogram(name: str, below: Sequence[tuple[str, str]]) -> tuple[Series, ...]
 HEALTHY: tuple[Series, ...] = (
     LEADS,
     ("slurm_last_good_read_timestamp_seconds", "0+60x120"),
+    ("slurm_token_expires_timestamp_seconds", "9000x120"),
+    ("slurm_token_lifetime_seconds", "9000x120"),
     ("breaker_open", "0x120"),
     ('surprises_total{loop="scheduling"}', "0x120"),
     ('unreadable_total{server="slurm", kind="job"}', "3x120"),
@@ -63,6 +65,7 @@ FIRES: Mapping[str, Sequence[Series]] = {
     "SlurmBridgeSeveralLeaders": (LEADS, ('leader{instance="b"}', "0x100 1x20")),
     "SlurmBridgeNamespacesAwaited": (('part_namespaces{state="awaited"}', "0x90 2x30"),),
     "SlurmBridgeSlurmSilent": (("slurm_last_good_read_timestamp_seconds", "0+60x110 6600x10"),),
+    "SlurmBridgeTokenEnds": (("slurm_token_expires_timestamp_seconds", "7700x120"),),
     "SlurmBridgeBreakerOpen": (("breaker_open", "0x110 1x10"),),
     "SlurmBridgeSurprises": (('surprises_total{loop="watch of pods"}', "_x110 1x10"),),
     "SlurmBridgeUnreadable": (('unreadable_total{server="slurm", kind="job"}', "3x110 4x10"),),
@@ -182,6 +185,8 @@ def test_replicas_that_do_not_lead_raise_no_alert(tmp_path: pathlib.Path) -> Non
         for name, labels, values in (
             ("leader", "", "0x120"),
             ("slurm_last_good_read_timestamp_seconds", "", "0x120"),
+            ("slurm_token_expires_timestamp_seconds", "", "1x120"),
+            ("slurm_token_lifetime_seconds", "", "9000x120"),
             ("breaker_open", "", "1x120"),
             ("foreign_pods", "", "3x120"),
             ("pending_workloads", ', status="parked"', "3x120"),

@@ -32,7 +32,7 @@ from slurm_bridge.controllers.nodes.options import NodeOptions
 from slurm_bridge.controllers.nodes.state_writer import StateWriter
 from slurm_bridge.controllers.nodes.taints import TaintWriter
 from slurm_bridge.controllers.nodes.views import Views
-from slurm_bridge.model import kinds
+from slurm_bridge.model import kinds, texts
 from slurm_bridge.model.devices import ResourceSlice
 from slurm_bridge.model.job import Done, Refusal, Refused
 from slurm_bridge.model.node import Node
@@ -300,7 +300,7 @@ class NodeController:
         if isinstance(outcome, Refused):
             ended = outcome.why.name.lower()
         self._given.count(call.verb.value, ended, len(call.names))
-        logger.info("{} of {} nodes of Slurm: {}", call.verb.value, len(call.names), ended)
+        logger.info("{} of Slurm's nodes {}: {}", call.verb.value, texts.listed(sorted(call.names)), ended)
         if isinstance(outcome, Done):
             for name in call.names:
                 # What was refused before is over; how long its resources have been other ones is not.

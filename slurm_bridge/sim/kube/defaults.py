@@ -1,7 +1,8 @@
 """The defaults that the apiserver fills in, as far as they are read anywhere."""
 
+import hashlib
 from collections.abc import Callable, Mapping
-from typing import Any
+from typing import Any, Final
 
 Manifest = dict[str, Any]
 
@@ -47,6 +48,8 @@ def _pod(pod: Manifest) -> None:
     pod_spec(spec)
     spec.setdefault("serviceAccountName", "default")
     spec["serviceAccount"] = spec["serviceAccountName"]
+    if spec.get("automountServiceAccountToken") is not False:
+        _mount_token(spec, pod["metadata"]["uid"])
     spec.setdefault("enableServiceLinks", True)
     spec.setdefault("priority", 0)
     spec.setdefault("preemptionPolicy", "PreemptLowerPriority")
@@ -62,6 +65,30 @@ def _pod(pod: Manifest) -> None:
                 "message": "Scheduling is blocked due to non-empty scheduling gates",
             }
         ]
+
+
+def _mount_token(spec: Manifest, uid: str) -> None:
+    """The token of the service account, as a volume whose name is another one for each pod."""
+    name = f"kube-api-access-{hashlib.blake2b(uid.encode(), digest_size=3).hexdigest()[:5]}"
+    for container in (*spec.get("containers", ()), *spec.get("initContainers", ())):
+        container["volumeMounts"] = [*container.get("volumeMounts", ()), {"name": name, **_TOKEN_MOUNT}]
+    spec["volumes"] = [*spec.get("volumes", ()), {"name": name, "projected": _TOKEN}]
+
+
+#: Where the token is in each container, and what else is beside it.
+_TOKEN_MOUNT: Final = {"readOnly": True, "mountPath": "/var/run/secrets/kubernetes.io/serviceaccount"}
+_TOKEN: Final = {
+    "defaultMode": 0o644,
+    "sources": [
+        {"serviceAccountToken": {"expirationSeconds": 3607, "path": "token"}},
+        {"configMap": {"name": "kube-root-ca.crt", "items": [{"key": "ca.crt", "path": "ca.crt"}]}},
+        {
+            "downwardAPI": {
+                "items": [{"path": "namespace", "fieldRef": {"apiVersion": "v1", "fieldPath": "metadata.namespace"}}]
+            }
+        },
+    ],
+}
 
 
 def _quality(spec: Mapping[str, Any]) -> str:

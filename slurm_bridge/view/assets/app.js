@@ -666,6 +666,7 @@ function explanation(found) {
     found.message ? h("div", { class: "why-box" }, h("p", { class: "reason" }, found.reason), h("p", {}, found.message), found.step ? h("p", { class: "step" }, h("b", {}, "Next step: "), coded(found.step)) : null) : null,
     h("ul", { class: "list" },
       h("li", {}, h("span", { class: "grow" }, "eligible nodes"), h("b", {}, String(found.eligible))),
+      Object.entries(found.closed).map(([said, number]) => h("li", {}, h("span", { class: "grow muted" }, `of these Slurm starts no job now (${said})`), h("b", {}, String(number)))),
       excluded.map(([reason, number]) => h("li", {}, h("span", { class: "grow muted" }, reason), h("b", {}, String(number)))),
       hooks.map((line) => h("li", {}, h("span", { class: "grow muted" }, `hook ${line.hook}, ${line.phase}${line.reason ? `: ${line.reason}` : ""}`), h("b", {}, line.nodes_in ? String(line.nodes_out) : "")))),
     found.text ? h("details", {}, h("summary", {}, "all of it"), h("pre", { tabindex: "0", "aria-label": "The whole explanation" }, found.text)) : null,

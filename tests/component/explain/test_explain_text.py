@@ -15,12 +15,13 @@ from slurm_bridge.model.verdict import Obstacle, Reject, Wait
 from slurm_bridge.runtime.clock import VirtualClock
 from slurm_bridge.workloads.known import NOTHING, Options
 from tests.component.explain import explained
+from tests.unit.hooks import builders
 
 LINES = (
     Line(hook="policy", phase=HookPhase.ADMIT, nodes_in=0, nodes_out=0, reason="a word to users"),
     Line(hook="site", phase=HookPhase.SCORE, nodes_in=3, nodes_out=3, reason="secret", audience=Audience.OPERATOR),
 )
-EVERY = frozenset({"n1", "n2", "n3", "n4"})
+EVERY = builders.cluster([builders.node(name) for name in ("n1", "n2", "n3", "n4")])
 EYES = subjects.OwnerLookup(clock=VirtualClock(), known=NOTHING, server=None, options=Options())
 
 

@@ -92,6 +92,17 @@ def test_nodes_outside_the_partition_are_told_apart(explain: Explain) -> None:
     assert "node(s) are not in Slurm partition gpu" in reasons.excluded
 
 
+def test_a_drained_node_is_eligible_and_said_to_be_drained(explain: Explain, world: pocket.PocketWorld) -> None:
+    """A job may wait for it; whoever asks why nothing starts reads that Slurm starts nothing there now."""
+    world.slurmctld.control.drain("ext004", "disk is replaced")
+    found = explain(explained.pod(annotations={"partition": "gpu"}))
+    world.slurmctld.control.resume("ext004")
+    (reasons,) = found.reasons
+    assert "ext004" in reasons.eligible
+    said = text.render(found, verbose=False)
+    assert "1 of these on which Slurm starts no job now (DRAIN+EXTERNAL+IDLE, disk is replaced): ext004" in said
+
+
 TEMPLATE = {"spec": {"containers": [{"name": "main", "image": "none"}]}}
 JOBS = {"spec": {"parallelism": 10_000, "template": TEMPLATE}}
 LEADERS = {"size": 10_000, "workerTemplate": TEMPLATE}

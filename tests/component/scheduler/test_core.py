@@ -58,6 +58,24 @@ def test_nothing_is_submitted_while_slurm_does_not_answer(bridge: Bridge) -> Non
     bridge.until(lambda: bridge.node_of("a"), 12)
 
 
+@pytest.mark.parametrize(
+    ("trouble", "reason"),
+    [(faults.Answer(401), "SlurmRefusesBridge"), (faults.Answer(502), "SlurmUnavailable")],
+    ids=["refuses", "does not answer"],
+)
+def test_a_pod_is_told_whether_slurm_refuses_or_does_not_answer(
+    bridge: Bridge, trouble: faults.Answer, reason: str
+) -> None:
+    """A refusal has to be mended by somebody; the other passes. Then the pod starts."""
+    bridge.run(1)
+    bridge.slurm_calls.plan(trouble, times=10_000)
+    bridge.run(15)
+    bridge.pod("a")
+    bridge.until(lambda: bridge.condition("a")[0] == reason, 20)
+    bridge.slurm_calls.clear()
+    bridge.until(lambda: bridge.node_of("a"), 60)
+
+
 def test_a_pause_ends_when_slurm_answers_again(bridge: Bridge) -> None:
     """Backing off had its reason, and that is gone."""
     bridge.run(1)

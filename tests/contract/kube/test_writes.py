@@ -17,6 +17,19 @@ class TestCreate:
         assert body["spec"]["terminationGracePeriodSeconds"] == 30
         assert body["spec"]["schedulerName"] == kubetalk.NOBODY
 
+    def test_each_pod_gets_the_token_of_its_account(self, room: ROOM) -> None:
+        """A volume with a name of its own, behind those that the user asks for, unless the pod wants none."""
+        given = {"name": "mine", "emptyDir": {}}
+        first, second = (room.pod(spec={"volumes": [given]}).body["spec"] for _ in range(2))
+        (mine, token), (_, other) = first["volumes"], second["volumes"]
+        assert mine == given
+        assert token["name"].startswith("kube-api-access-")
+        assert token.keys() == {"name", "projected"}
+        assert token["name"] != other["name"]
+        assert token["projected"] == other["projected"]
+        assert first["containers"][0]["volumeMounts"][-1]["name"] == token["name"]
+        assert "volumes" not in room.pod(spec={"automountServiceAccountToken": False}).body["spec"]
+
     def test_a_null_is_as_good_as_nothing(self, room: ROOM) -> None:
         """As `kubectl create --dry-run` writes it."""
         body = room.pod(labels=None, creationTimestamp=None, spec={"nodeSelector": None, "affinity": None}).body

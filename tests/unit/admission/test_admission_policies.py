@@ -118,3 +118,44 @@ def test_the_shipped_policies_are_what_the_command_prints(
     assert cli.main(["admission-policies", "--config", str(path)]) == 0
     printed = list(yaml.safe_load_all(capsys.readouterr().out))
     assert printed == list(yaml.safe_load_all(SHIPPED.read_text()))
+
+
+EAST = """
+cluster_id: east
+slurm: {url: "http://127.0.0.1:1", token_file: token}
+managed_namespaces: [team]
+nodes: {managed_taint: "a=b:NoSchedule"}
+"""
+
+
+def printed(capsys: pytest.CaptureFixture[str], folder: pathlib.Path, *words: str) -> list[dict[str, Any]]:
+    """What the command prints with these words."""
+    path = folder / "config.yaml"
+    path.write_text(EAST)
+    assert cli.main(["admission-policies", "--config", str(path), *words]) == 0
+    return list(yaml.safe_load_all(capsys.readouterr().out))
+
+
+def test_two_bridges_of_a_cluster_have_policies_of_their_own(
+    capsys: pytest.CaptureFixture[str], tmp_path: pathlib.Path
+) -> None:
+    """With a name, nothing that is applied replaces what the other bridge has; each binding names its own policy."""
+    names = [
+        {(one["kind"], one["metadata"]["name"]) for one in printed(capsys, tmp_path, *words)}
+        for words in ((), ("--name", "west"))
+    ]
+    assert len(names[0]) == len(names[1]) >= 10
+    assert names[0].isdisjoint(names[1])
+    bound = [one for one in printed(capsys, tmp_path, "--name", "west") if one["kind"].endswith("Binding")]
+    assert bound
+    assert all(one["spec"]["policyName"].startswith("west-") for one in bound)
+
+
+@pytest.mark.parametrize("name", ["", "West", "a.b", "-a", "x" * 41])
+def test_a_name_that_no_policy_can_have_is_refused(
+    name: str, capsys: pytest.CaptureFixture[str], tmp_path: pathlib.Path
+) -> None:
+    """With what is allowed."""
+    with pytest.raises(SystemExit):
+        printed(capsys, tmp_path, f"--name={name}")
+    assert "use at most 40 small letters, digits and hyphens" in capsys.readouterr().err

@@ -28,6 +28,7 @@ from slurm_bridge.model.names import JobId
 from slurm_bridge.model.node import Node, NodeSpec, NodeStatus, Taint
 from slurm_bridge.model.slurmconf import SlurmConf
 from slurm_bridge.model.slurmnode import Partition, SlurmNode
+from slurm_bridge.model.slurmtoken import TokenLife
 
 OWNER = Owner(cluster="one", kind="Check", namespace="", name="check", uid="u")
 REQUEST = JobRequest(name="slurm-bridge-check-u", owner=OWNER, job_id=JobId(50), memory=Memory(mib=1), hold=True)
@@ -53,6 +54,7 @@ CONF = SlurmConf(
     max_job_id=49,
 )
 WANTED = Expectations(
+    address="http://slurm",
     cluster_id="one",
     partitions=("p",),
     user="bridge",
@@ -95,6 +97,8 @@ def right(verb: str, resource: str, *, allowed: bool = True) -> Right:
 
 
 GOOD = CheckFacts(
+    token=TokenLife(issued=3600.0, expires=9000.0),
+    read_at=4000.0,
     slurm_nodes=(machine("a"), machine("b")),
     partitions=(partition("p", "a", "b"),),
     conf=CONF,
@@ -247,7 +251,11 @@ CASES = [
     ),
     ("mcs-labels", but(conf=None), Level.INFO, "not visible"),
     ("placeholder-accepted", refused(Refusal.INVALID, 2099), Level.FAILURE, "defaults.mcs_label: "),
-    ("slurm-answers", but(unread={"slurm_nodes": "no route"}), Level.FAILURE, "no route"),
+    ("slurm-answers", but(unread={"slurm_nodes": "no route"}), Level.FAILURE, "slurmrestd at http://slurm: no route"),
+    ("slurm-token-lasts", but(read_at=8100.0), Level.OK, "the token ends in 15m 00s"),
+    ("slurm-token-lasts", but(read_at=8999.0), Level.WARNING, "was made for 1h 30m, and ends in 1s"),
+    ("slurm-token-lasts", but(read_at=9060.0), Level.FAILURE, "the token ended 1m 00s ago"),
+    ("slurm-token-lasts", but(token=None), Level.INFO, "does not say when it ends"),
     ("slurm-answers", but(unread={"partitions": "no token"}), Level.FAILURE, "no token"),
     ("kubernetes-answers", but(unread={"nodes": "forbidden"}), Level.FAILURE, "forbidden"),
     ("operator-token", refused(Refusal.FORBIDDEN, 2002), Level.FAILURE, "does not belong to an operator: no (2002)"),

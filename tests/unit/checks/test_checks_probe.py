@@ -49,7 +49,13 @@ class World:
     def gather(self, wanted: Expectations, conf: SlurmConf | None = None) -> CheckFacts:
         """What a check sees."""
         return collector.gather(
-            self.jobs, self.cluster, clock=self.clock, dice=random.Random(1), wanted=wanted, conf=lambda: conf
+            self.jobs,
+            self.cluster,
+            clock=self.clock,
+            dice=random.Random(1),
+            wanted=wanted,
+            conf=lambda: conf,
+            token=self.jobs.token_life,
         )
 
 

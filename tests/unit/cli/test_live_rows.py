@@ -220,14 +220,6 @@ def test_queues_and_namespaces_are_listed() -> None:
     assert any(line.split() == ["team", "0", "0", "0", "1", "1"] for line in text.splitlines())
 
 
-@pytest.mark.parametrize(
-    ("seconds", "text"), [(5, "5s"), (65, "1m 05s"), (3660, "1h 01m"), (90_000, "1d 1h"), (-3, "0s")]
-)
-def test_spans_are_short(seconds: float, text: str) -> None:
-    """Two units at most."""
-    assert live_rows.span(seconds) == text
-
-
 @pytest.mark.parametrize(("amount", "text"), [(5, "5 MiB"), (2048, "2 GiB"), (1536, "1.5 GiB"), (1 << 20, "1 TiB")])
 def test_memory_is_in_the_largest_unit(amount: int, text: str) -> None:
     """With one digit where it is not whole."""

@@ -1,6 +1,7 @@
-"""Of annotations only what is read is kept in memory."""
+"""Of annotations and volumes only what is read is kept in memory."""
 
 import json
+from typing import Any
 
 import pytest
 
@@ -20,7 +21,13 @@ LIMIT = names.JOB_PREFIX + "timelimit"
 
 def pruned(annotations: dict[str, str], kept: KeptFields | None = None) -> dict[str, str]:
     """What is left of these once a pod has been decoded."""
-    manifest = {"metadata": {"name": "a", "namespace": "team", "uid": "u", "annotations": annotations}}
+    return decoded({}, annotations, kept).metadata.annotations
+
+
+def decoded(spec: dict[str, Any], annotations: dict[str, str], kept: KeptFields | None = None) -> Pod:
+    """A pod from the API server: alone, in a list, and in a watch it is the same."""
+    metadata = {"name": "a", "namespace": "team", "uid": "u", "annotations": annotations}
+    manifest = {"metadata": metadata, "spec": spec}
     reader = codec.codec(kinds.PODS, kept)
     read = reader.one(json.dumps(manifest).encode())
     (listed,) = (
@@ -28,7 +35,7 @@ def pruned(annotations: dict[str, str], kept: KeptFields | None = None) -> dict[
     )
     (heard,) = reader.changes(json.dumps({"type": "ADDED", "object": manifest}).encode())
     assert read == listed == heard.object  # type: ignore[union-attr]
-    return read.metadata.annotations
+    return read
 
 
 @pytest.mark.security("fairness")
@@ -82,3 +89,34 @@ def test_the_note_of_who_goes_for_a_pod_is_kept_as_long_as_it_is_read() -> None:
     assert len(notes.room_made_by(pods)) == len(notes.room_on(pods)) == 400
     assert len(left[names.ANNOTATION_PARKED]) < 100
     assert len(pruned({names.ANNOTATION_ROOM: "x" * (names.MOST_OF_ROOM + 1)})[names.ANNOTATION_ROOM]) < 100
+
+
+def token_volume(end: str) -> dict[str, Any]:
+    """As the API server adds it to each pod."""
+    sources = [{"serviceAccountToken": {"expirationSeconds": 3607, "path": "token"}}]
+    return {"name": f"kube-api-access-{end}", "projected": {"defaultMode": 420, "sources": sources}}
+
+
+def test_volumes_with_the_token_of_the_account_are_the_same_for_all_pods() -> None:
+    """Each has a name of its own, which would make each pod different from all others; the place of others stays."""
+    data = {"name": "data", "persistentVolumeClaim": {"claimName": "a"}}
+    first, second = (decoded({"volumes": [token_volume(end), data]}, {}).spec.volumes for end in ("4x7k2", "zz9p1"))
+    assert first == second
+    assert first[0] is second[0]
+    assert first[1] == data
+
+
+@pytest.mark.security("input")
+@pytest.mark.parametrize(
+    "volume",
+    [
+        {"name": "kube-api-access-4x7k2", "persistentVolumeClaim": {"claimName": "a"}},
+        {"name": "kube-api-access-4x7k2", "projected": {}, "persistentVolumeClaim": {"claimName": "a"}},
+        {"name": "my-kube-api-access-4x7k2", "projected": {"sources": []}},
+        {"name": ["kube-api-access-4x7k2"], "projected": {"sources": []}},
+        {"projected": {"sources": []}},
+    ],
+)
+def test_a_volume_that_is_called_like_that_of_the_token_stays_as_it_is(volume: dict[str, Any]) -> None:
+    """Users choose the names of their volumes: a claim is not lost because of one."""
+    assert decoded({"volumes": [volume]}, {}).spec.volumes == (volume,)

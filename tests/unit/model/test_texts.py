@@ -47,3 +47,11 @@ def test_a_counted_word_is_plural_unless_there_is_one() -> None:
         "1 placeholder",
         "2 placeholders",
     ]
+
+
+@pytest.mark.parametrize(
+    ("seconds", "text"), [(5, "5s"), (65, "1m 05s"), (3660, "1h 01m"), (90_000, "1d 1h"), (-3, "0s")]
+)
+def test_spans_are_short(seconds: float, text: str) -> None:
+    """Two units at most."""
+    assert texts.span(seconds) == text

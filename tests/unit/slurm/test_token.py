@@ -1,11 +1,25 @@
 """The token file: every way of renewing it is seen, and the token itself never is."""
 
+import base64
+import json
 import os
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from slurm_bridge import errors
+from slurm_bridge.model.slurmtoken import TokenLife
+from slurm_bridge.slurm import token as token_file
 from slurm_bridge.slurm.token import TokenFile
+
+
+def signed(claims: object) -> str:
+    """A token with these claims, and a signature of nobody."""
+    head, body = (
+        base64.urlsafe_b64encode(json.dumps(part).encode()).rstrip(b"=") for part in ({"alg": "HS256"}, claims)
+    )
+    return f"{head.decode()}.{body.decode()}.c2VjcmV0"
 
 
 @pytest.mark.parametrize("text", ["abc.def", "SLURM_JWT=abc.def\n", "  SLURM_JWT=abc.def  \n\n"])
@@ -103,3 +117,30 @@ def test_the_token_is_in_no_repr(token, clock):
     file = TokenFile(token, clock.now)
     file.current()
     assert "secret" not in repr(file)
+
+
+def test_the_life_of_a_token_is_read_from_its_claims(token, clock):
+    """As `scontrol token` makes them; a new token has another end."""
+    file = TokenFile(token, clock.now)
+    token.write_text(f"SLURM_JWT={signed({'exp': 5400, 'iat': 3600, 'sun': 'slurm'})}\n")
+    assert file.life() == TokenLife(issued=3600, expires=5400)
+    token.write_text(signed({"exp": 9000, "iat": 5000}))
+    clock.advance(1)
+    assert file.life() == TokenLife(issued=5000, expires=9000)
+    token.unlink()
+    clock.advance(1)
+    assert file.life() is None
+
+
+@pytest.mark.parametrize(
+    "claims", [{}, [], "exp", {"exp": 9}, {"iat": 1, "exp": "9"}, {"iat": 9, "exp": 9}, {"iat": 0, "exp": 1e999}]
+)
+def test_a_token_whose_end_makes_no_sense_has_none(claims):
+    """Other clusters' authentication may use tokens of any form."""
+    assert token_file.life_of(signed(claims)) is None
+
+
+@given(st.text(max_size=60) | st.text("eyJ.A_-=", max_size=60))
+def test_no_token_is_a_reason_to_fail(text):
+    """The end of a token is a remark: whatever the file holds is sent as it is."""
+    token_file.life_of(text)

@@ -1,12 +1,14 @@
 """A pod's requests add up as Kubernetes adds them."""
 
 from fractions import Fraction
+from typing import Any
 
+import msgspec
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from slurm_bridge.model import pod
+from slurm_bridge.model import pod, quantity
 from slurm_bridge.translate import resources
 from tests.unit.translate.translating import container, one_pod
 
@@ -145,3 +147,37 @@ def test_what_cannot_be_read_is_told_each_time() -> None:
     for _ in range(2):
         with pytest.raises(ValueError, match="many"):
             resources.requests_of(wrong)
+
+
+AMOUNTS = st.dictionaries(
+    st.sampled_from(["cpu", "memory", "x.io/gpu"]), st.sampled_from(["1", 1, 1.0, "1000m", "2Gi"]), max_size=2
+)
+
+
+@given(st.lists(st.tuples(AMOUNTS, AMOUNTS, st.sampled_from(["main", "init", "sidecar"]), AMOUNTS), max_size=6))
+def test_pods_that_are_written_alike_share_what_they_ask_for(
+    pods: list[tuple[dict[str, Any], dict[str, Any], str, dict[str, Any]]],
+) -> None:
+    """And no pod gets what another one asks for, whichever came before."""
+    for requests, limits, role, overhead in pods:
+        inside = container(requests, limits, sidecar=role == "sidecar")
+        mains, inits = ((inside,), ()) if role == "main" else ((), (inside,))
+        first, second = (
+            resources.requests_of(one_pod(*mains, init_containers=inits, overhead=overhead)) for _ in range(2)
+        )
+        assert first is second
+        expected = {name: quantity.parse(amount) for name, amount in {**limits, **requests}.items()}
+        for name, amount in overhead.items():
+            expected[name] = expected.get(name, Fraction(0)) + quantity.parse(amount)
+        assert first == {**expected, "pods": 1}
+
+
+@pytest.mark.security("fairness")
+def test_what_a_pod_with_thousands_of_resources_asks_for_is_not_shared() -> None:
+    """What is kept for all pods is bounded, whatever users write."""
+    many = one_pod(container({f"x.io/r{number}": "1" for number in range(200)}))
+    long = one_pod(container({"x.io/" + "r" * 5000: "1"}))
+    for each in (many, long):
+        again = msgspec.structs.replace(each)
+        assert resources.requests_of(each) == resources.requests_of(again)
+        assert resources.requests_of(each) is not resources.requests_of(again)

@@ -98,9 +98,31 @@ def test_equal_pods_name_one_template() -> None:
     assert later.request.account == "b"
 
 
+def _with_status(status: pod.PodStatus) -> workload.Workload:
+    (made,) = one("b", PLAIN, {}).pods
+    return dataclasses.replace(one("b", PLAIN, {}), pods=(msgspec.structs.replace(made, status=status),))
+
+
+def _scheduled(job_id: int) -> meta.Condition:
+    return meta.Condition(type="PodScheduled", status="False", reason="SlurmJobPending", message=f"Slurm job {job_id}")
+
+
+def test_volumes_and_the_bridges_own_words_make_no_pod_different() -> None:
+    """Nearly every pod has a volume, and each one that waits is told of its own job."""
+    cache, spec = TranslationCache(), msgspec.structs.replace(PLAIN, volumes=({"name": "shm", "emptyDir": {}},))
+    first = one("a", spec, {})
+    (like,) = one("b", spec, {}).pods
+    told = msgspec.structs.replace(like, status=pod.PodStatus(conditions=(_scheduled(7),)))
+    second = dataclasses.replace(one("b", spec, {}), pods=(told,))
+    assert translated(cache, first).template is translated(cache, second).template is not None
+
+
 @pytest.mark.parametrize(
     "other",
     [
+        one("b", msgspec.structs.replace(PLAIN, volumes=({"name": "root", "hostPath": {"path": "/"}},)), {}),
+        _with_status(pod.PodStatus(nominated_node_name="n")),
+        _with_status(pod.PodStatus(conditions=(meta.Condition(type="Ready", status="False"),))),
         one("b", PLAIN, {"example.com/any": "annotation"}),
         one("b", msgspec.structs.replace(PLAIN, service_account_name="other"), {}),
         one("b", msgspec.structs.replace(PLAIN, scheduler_name="other"), {}),
