@@ -7,7 +7,8 @@ A value of ours that is longer than 16 KiB is cut to a beginning that no form ac
 Only the record of pods that are evicted for a pod may be longer, because a restart has to know all of them.
 
 The API server adds a volume with the token of the service account to nearly every pod, under another name in each. It
-matters nowhere, and equal pods would differ by it: one record stands for all of these volumes.
+matters nowhere, and equal pods would differ by it: it is left out where it is the last volume, as it nearly always is,
+and otherwise has the same name in all pods.
 """
 
 from collections.abc import Iterable
@@ -47,7 +48,7 @@ _DOMAINS: Final = frozenset(
 
 _MOUNT_NAME: Final = "kube-api-access-"
 _MOUNT_KEYS: Final = frozenset({"name", "projected"})
-#: In place of each volume with the token of a service account.
+#: In place of a volume with the token of a service account that stands before others.
 TOKEN_MOUNT: Final[PodTerm] = {"name": "kube-api-access", "projected": {}}
 
 
@@ -68,8 +69,9 @@ class KeptFields:
             self._prune(one.metadata.annotations)
         if isinstance(one, Pod):
             self._shared.take(one)
-            if one.spec.volumes and any(map(_is_mount, one.spec.volumes)):
-                volumes = tuple(TOKEN_MOUNT if _is_mount(volume) else volume for volume in one.spec.volumes)
+            if any(map(_is_mount, one.spec.volumes)):
+                *before, last = (TOKEN_MOUNT if _is_mount(volume) else volume for volume in one.spec.volumes)
+                volumes = tuple(before) if last is TOKEN_MOUNT else (*before, last)
                 msgspec.structs.force_setattr(one.spec, "volumes", volumes)
 
     def _prune(self, annotations: dict[str, str]) -> None:

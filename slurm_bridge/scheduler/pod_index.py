@@ -59,7 +59,9 @@ class PodIndex:
         self._crews: dict[WorkloadKey, WorkloadPods] = {}
         self._by_handle: dict[tuple[str, str], dict[str, None]] = {}
         self._on_node: dict[str, dict[str, None]] = {}
-        self._gone: OrderedDict[WorkloadKey, None] = OrderedDict()
+        #: Those whose last pod went. Of a group it stays known which jobs its members were on: others may come under
+        #: the same name before the next look, and the job is not theirs.
+        self._gone: OrderedDict[WorkloadKey, WorkloadPods | None] = OrderedDict()
         #: Pods that were bound by a job that is not ours, and that job.
         self._disowned: dict[str, names.JobId] = {}
 
@@ -115,11 +117,14 @@ class PodIndex:
     def _add(self, pod: Pod, root: Root) -> None:
         self._pods[pod.uid] = pod
         self._roots[pod.uid] = root.key
-        self._gone.pop(root.key, None)
+        buried = self._gone.pop(root.key, None)
         disowned = pod.uid in self._disowned and self._disowned[pod.uid] == job_id_of(pod)
         if not disowned:
             self._disowned.pop(pod.uid, None)
-        self._crews.setdefault(root.key, WorkloadPods(root)).put(pod, self._now(), disowned=disowned)
+        crew = self._crews.get(root.key)
+        if crew is None:
+            crew = self._crews[root.key] = buried if buried is not None else WorkloadPods(root)
+        crew.put(pod, self._now(), disowned=disowned)
         for handle in self._handles(pod):
             self._by_handle.setdefault((pod.metadata.namespace, handle), {})[pod.uid] = None
         if pod.bound and not pod.terminal:
@@ -133,18 +138,18 @@ class PodIndex:
                 _take_out(self._by_handle, (pod.metadata.namespace, handle), uid)
             _take_out(self._on_node, pod.spec.node_name, uid)
 
-    def _leave(self, key: WorkloadKey) -> bool:
-        """One less; True when no member is left."""
-        empty = not self._crews.get(key)
-        if empty:
+    def _leave(self, key: WorkloadKey) -> None:
+        """One less, which may have been the last."""
+        if not self._crews.get(key):
             self._crews.pop(key, None)
-        return empty
 
     def _bury(self, key: WorkloadKey) -> None:
         """A member has gone for good."""
-        if not self._leave(key):
+        if self._crews.get(key):
             return
-        self._gone[key] = None
+        left = self._crews.pop(key, None)
+        # A pod never comes again under its uid.
+        self._gone[key] = left if left is not None and left.root.kind != "Pod" else None
         while len(self._gone) > self._remembered:
             self._gone.popitem(last=False)
 

@@ -44,7 +44,8 @@ def pod_spec(spec: Manifest) -> None:
 
 
 def _pod(pod: Manifest) -> None:
-    spec = pod["spec"]
+    # A controller makes all of its pods from one template, which stays as it is.
+    spec = pod["spec"] = {**pod["spec"]}
     pod_spec(spec)
     spec.setdefault("serviceAccountName", "default")
     spec["serviceAccount"] = spec["serviceAccountName"]
@@ -70,8 +71,11 @@ def _pod(pod: Manifest) -> None:
 def _mount_token(spec: Manifest, uid: str) -> None:
     """The token of the service account, as a volume whose name is another one for each pod."""
     name = f"kube-api-access-{hashlib.blake2b(uid.encode(), digest_size=3).hexdigest()[:5]}"
-    for container in (*spec.get("containers", ()), *spec.get("initContainers", ())):
-        container["volumeMounts"] = [*container.get("volumeMounts", ()), {"name": name, **_TOKEN_MOUNT}]
+    for field in spec.keys() & {"containers", "initContainers"}:
+        spec[field] = [
+            {**one, "volumeMounts": [*one.get("volumeMounts", ()), {"name": name, **_TOKEN_MOUNT}]}
+            for one in spec[field]
+        ]
     spec["volumes"] = [*spec.get("volumes", ()), {"name": name, "projected": _TOKEN}]
 
 

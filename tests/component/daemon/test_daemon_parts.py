@@ -72,6 +72,11 @@ def holder(world: pocket.PocketWorld, namespace: str) -> str:
     return str(found["spec"].get("holderIdentity", "")) if found else ""
 
 
+def counted(one: Running) -> int:
+    """The pods that a daemon counts on nodes, of all parts."""
+    return sum(len(node.pods) for node in one.daemon.core.context.keeper.snapshot().nodes.values())
+
+
 def living(world: pocket.PocketWorld) -> int:
     """Jobs that are not over."""
     return sum(not job.over for job in world.slurmctld.world.jobs.values())
@@ -96,8 +101,7 @@ def test_each_part_has_its_namespaces_and_gives_them_away(world: pocket.PocketWo
         assert (holder(world, "team-a"), holder(world, "team-b")) == ("a", "b")
         assert [one.metadata.name for one in pods_of(first)] == ["one"]
         assert [one.metadata.name for one in pods_of(second)] == ["two"]
-        nodes = second.daemon.core.context.keeper.snapshot().nodes.values()
-        assert sum(len(one.pods) for one in nodes) == 2
+        wait.until(lambda: counted(second) == 2, "count of all pods with nodes", 30, every=0.05)
 
         move(world, "team-a", "b")
         wait.until(lambda: holder(world, "team-a") == "b", "hand over", 30, every=0.05)

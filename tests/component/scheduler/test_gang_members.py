@@ -49,6 +49,21 @@ def test_a_group_that_restarts_again_and_again_gets_its_job_each_time(bridge: Br
         assert not living(bridge)
 
 
+@pytest.mark.parametrize("size", [2, 3])
+def test_a_group_that_is_made_anew_before_anybody_looks_has_a_job_of_its_own(bridge: Bridge, size: int) -> None:
+    """All of its pods go and others come between two looks at it: they are no members of the old job."""
+    pods = running(bridge, size=size, lost="restart-group")
+    old = job_of(bridge)
+    for name in pods:
+        bridge.delete(name, grace=0)
+    again = gang(bridge, size=size, lost="restart-group")
+    bridge.until(lambda: all(bound(bridge, again)), 30)
+    assert [one.job_id for one in living(bridge)] != [old.job_id]
+    assert bridge.of(old).over
+    bridge.run(10)
+    assert len(living(bridge)) == 1
+
+
 def test_a_partly_bound_group_of_a_suspended_job_is_left_alone(bridge: Bridge) -> None:
     """Whoever suspends a job half-way through the start has not lost a member."""
     bridge.kube_calls.plan(faults.Answer(500, b"{}"), method="POST", target="/binding", times=9, nth=3)

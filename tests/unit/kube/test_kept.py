@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from slurm_bridge.kube import codec
-from slurm_bridge.kube.kept import MOST_OTHERS, MOST_OURS, KeptFields
+from slurm_bridge.kube.kept import MOST_OTHERS, MOST_OURS, TOKEN_MOUNT, KeptFields
 from slurm_bridge.model import kinds, names
 from slurm_bridge.model.meta import ObjectMeta
 from slurm_bridge.model.names import workload_key
@@ -97,13 +97,14 @@ def token_volume(end: str) -> dict[str, Any]:
     return {"name": f"kube-api-access-{end}", "projected": {"defaultMode": 420, "sources": sources}}
 
 
-def test_volumes_with_the_token_of_the_account_are_the_same_for_all_pods() -> None:
-    """Each has a name of its own, which would make each pod different from all others; the place of others stays."""
+def test_the_volume_with_the_token_of_the_account_makes_no_pod_different() -> None:
+    """Each has a name of its own. It is left out at the end, and has one name before others, whose numbers stay."""
     data = {"name": "data", "persistentVolumeClaim": {"claimName": "a"}}
-    first, second = (decoded({"volumes": [token_volume(end), data]}, {}).spec.volumes for end in ("4x7k2", "zz9p1"))
-    assert first == second
-    assert first[0] is second[0]
-    assert first[1] == data
+    for end in ("4x7k2", "zz9p1"):
+        token = token_volume(end)
+        assert decoded({"volumes": [token]}, {}).spec.volumes == ()
+        assert decoded({"volumes": [data, token]}, {}).spec.volumes == (data,)
+        assert decoded({"volumes": [token, data]}, {}).spec.volumes == (TOKEN_MOUNT, data)
 
 
 @pytest.mark.security("input")

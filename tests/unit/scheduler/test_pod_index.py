@@ -148,6 +148,20 @@ def test_a_pod_that_moves_leaves_its_crew_behind() -> None:
     assert made.root_of("a") == group("j1", "elsewhere")
 
 
+def test_a_group_whose_last_member_went_is_known_when_others_come() -> None:
+    """The jobs that its members were on, and what was lost of them: else others would be taken for their successors."""
+    made = PodIndex(group_of)
+    made.put(None, member("a", job="7"))
+    made.put(member("a", job="7"), None)
+    assert made.seen_gone(group("j1"))
+    made.put(None, member("b"))
+    again = made.workload(group("j1"))
+    assert again is not None
+    assert (again.served, again.lost, again.on(names.JobId(7))) == ({7}, {7}, 0)
+    assert again.count(*PodState) == 1
+    assert not made.seen_gone(group("j1"))
+
+
 def test_who_is_bound_is_not_claimed_anew() -> None:
     """It belongs to the job that it names, whatever its controller says later."""
     where = {"a": "before", "b": "before"}
