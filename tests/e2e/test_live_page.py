@@ -12,25 +12,28 @@ from localcluster.config import PROJECT
 from tests import wait
 from tests.browser import driver, tour
 from tests.browser.driver import Browser
-from tests.e2e import support_families, support_queues, support_servers, support_world
+from tests.e2e import support_families, support_servers, support_world
 from tests.e2e.support_fixtures import OpenWorld
 from tests.e2e.support_world import World
 
 TEAMS = ("astro", "bio", "chem", "climate", "vision")
 WORKLOADS = 2000
 PICTURES = PROJECT / "build" / "browser-real"
+#: Each namespace has a queue of its own.
+QUEUES = {
+    "name": "default",
+    "placementrules": [{"name": "tag", "value": "namespace", "create": True}],
+    "queues": [{"name": "root", "submitacl": "*"}],
+}
 #: How long the daemon is watched with and without viewers, and what a viewer may cost in a minute.
 WATCHED_SECONDS, VIEWERS, MOST_SECONDS = 60.0, 3, 0.2
 
 
 @pytest.fixture(scope="module")
 def world(open_world: OpenWorld, kube: support_servers.Kubernetes) -> Iterator[World]:
-    """A namespace and a queue for each team; more pods than the nodes have room for."""
+    """A namespace for each team; more pods than the nodes have room for."""
     with support_families.granted(kube, "yunikorn"), contextlib.ExitStack() as stack:
-        hooks = support_queues.hook(
-            *(support_queues.queue(team, resources={"guaranteed": {"vcore": "40"}}) for team in TEAMS),
-            ahead=WORKLOADS,
-        )
+        hooks = [{"name": "yunikorn", "options": {"configuration": {"partitions": [QUEUES]}, "ahead": WORKLOADS}}]
         made = open_world("page", hooks=hooks, web={"live_view": {"enabled": True}})
         for team in TEAMS:
             stack.enter_context(support_world.namespace(kube, f"{made.namespace}-{team}"))
@@ -39,8 +42,9 @@ def world(open_world: OpenWorld, kube: support_servers.Kubernetes) -> Iterator[W
 
 
 def _create(world: World, number: int) -> None:
-    team = TEAMS[number % len(TEAMS)]
-    one = support_queues.pod(world, f"train-{number:04}", f"root.{team}", cpu="8")
+    team, scheduler = TEAMS[number % len(TEAMS)], world.daemon.scheduler
+    containers = support_world.asks(cpu="8", memory="64Mi")
+    one = support_world.pod(f"train-{number:04}", scheduler, annotations=support_world.FOREVER, containers=containers)
     world.kube.create(f"/api/v1/namespaces/{world.namespace}-{team}/pods", one)
 
 
@@ -85,13 +89,15 @@ def test_clicks_lead_from_a_queue_to_a_node_on_a_real_cluster(browser: Browser, 
 @pytest.mark.real
 @pytest.mark.timeout(300)
 def test_a_viewer_costs_the_daemon_little_on_a_real_cluster(home: str, world: World) -> None:
-    """Processor time of a minute with viewers of the stream, less that of a minute without any."""
-    alone = _spent(world)
+    """Processor time of a minute with viewers of the stream, less that of the minutes before and after it."""
+    before = _spent(world)
     with contextlib.ExitStack() as stack:
         for _ in range(VIEWERS):
             stack.enter_context(driver.opened()).go(home)
         watched = _spent(world)
-    _note(f"a viewer costs {(watched - alone) / VIEWERS * 1000:.0f} ms of processor time in a minute")
+    # Words on two thousand pods are written for minutes: what the daemon does beside has become less meanwhile.
+    alone = (before + _spent(world)) / 2
+    _note(f"{watched:.2f} s of processor time in a minute with {VIEWERS} viewers, {alone:.2f} s without")
     assert (watched - alone) / VIEWERS < MOST_SECONDS
 
 
