@@ -113,6 +113,7 @@ class Loops:
             self._health.beat("scheduler")
             if not self._leading():
                 self._recovered.clear()
+                self._core.stand_by()
                 self._clock.wait(stop, LOOK / 5)
             elif not self._recovered.is_set() or self._outdated:
                 self._recovered.clear()

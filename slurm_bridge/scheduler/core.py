@@ -254,6 +254,11 @@ class Core:
         for key in dict.fromkeys((*self.pod_index.roots(), *self.context.table.uids())):
             self.queue.activate(key, urgent=bool(self.context.table.of(key)))
 
+    def stand_by(self) -> None:
+        """Another replica leads, and looks at workloads; all of them are looked at anew when this one leads."""
+        self.queue.clear()
+        self._waiters.forget()
+
     def _restore(self, config: Config, *, fresh: bool) -> frozenset[WorkloadKey] | None:
         """Hooks that count learn first what workloads keep; the uids of those (None: no hook counts)."""
         if not config.chain.restores:

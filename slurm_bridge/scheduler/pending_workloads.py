@@ -55,6 +55,6 @@ def _status(state: WorkloadState) -> str:
 
 def _reason(state: WorkloadState) -> str:
     if state.notice is not None:
-        return state.notice.reason
+        return state.notice
     told = state.current.told if state.current is not None else None
     return told.reason if told is not None else UNTOLD

@@ -88,6 +88,8 @@ class WorkQueue:
         self._arrived: list[tuple[int, WorkloadKey]] = []
         self._ordered = Lines()
         self._wanting: dict[int, QueueEntry] = {}
+        #: Whether it lines up, of each workload that has begun or ceased to since the last question.
+        self._news: dict[WorkloadKey, bool] = {}
         self._demand: dict[str, int] = {}
         self._flying: dict[int, QueueEntry] = {}
         self._waiting: dict[int, QueueEntry] = {}
@@ -117,6 +119,7 @@ class WorkQueue:
             self._leave(entry)
             entry.place, entry.number = _WANTING, next(self._numbers)
             self._wanting[entry.number] = entry
+            self._news[entry.key] = True
             self._demand[entry.namespace] = self._demand.get(entry.namespace, 0) + 1
             self._arrived.append((entry.number, entry.key))
 
@@ -127,6 +130,7 @@ class WorkQueue:
             self._moving.pop(entry.number, None)
         elif entry.place is _WANTING:
             del self._wanting[entry.number]
+            self._news[entry.key] = False
             left = self._demand[entry.namespace] - 1
             self._demand[entry.namespace] = left
             if not left:
@@ -209,6 +213,20 @@ class WorkQueue:
             state.queued = None
             self._states.close(key)
 
+    def clear(self) -> None:
+        """This replica does not lead: the next leadership begins with all workloads. Those in flight land first."""
+        with self._changed:
+            entries = (*self._urgent.clear(), *self._wanting.values(), *self._waiting.values())
+            for orders in (self._wanting, self._demand, self._waiting, self._moving, self._arrived, self._timers):
+                orders.clear()
+            self._ordered.clear()
+            self._news.clear()
+            for entry in entries:
+                entry.place = _NONE
+                state = self._states.open(entry.key)
+                state.queued = state.notice = None
+                self._states.close(entry.key)
+
     def _wait(self, entry: QueueEntry, filed: Filed) -> None:
         number = next(self._numbers)
         entry.place, entry.number = _WAITING, number
@@ -245,10 +263,11 @@ class WorkQueue:
         with self._changed:
             return tuple(entry.key for entry in self._waiting.values() if entry.until is not None)
 
-    def lined_up(self) -> tuple[WorkloadKey, ...]:
-        """Those that want to be submitted, in no order."""
+    def line_news(self) -> Mapping[WorkloadKey, bool]:
+        """Of each workload that has begun or ceased to line up since the last question: whether it does."""
         with self._changed:
-            return tuple(entry.key for entry in self._wanting.values())
+            news, self._news = self._news, {}
+            return news
 
     @property
     def lining_up(self) -> int:

@@ -3,10 +3,9 @@
 from collections.abc import Callable
 from typing import Final
 
-from slurm_bridge.model.names import WorkloadKey
+from slurm_bridge.model.names import WorkloadKey, namespace_of
 from slurm_bridge.scheduler.context import SchedulerContext
 from slurm_bridge.scheduler.queue import WorkQueue
-from slurm_bridge.scheduler.state import Notice
 from slurm_bridge.scheduler.workload_pods import PodState
 
 #: A reason for machines and a message for people.
@@ -42,48 +41,66 @@ def leftover(jobs: int) -> Why:
 
 
 class Waiters:
-    """Which workload was told what."""
+    """Those that line up, by namespace, and why each was told that it does. A pass looks at what has changed alone."""
 
     def __init__(self, context: SchedulerContext, queue: WorkQueue) -> None:
         self._context, self._queue = context, queue
-        self._told: list[WorkloadKey] = []
-        self._round = 0
+        self._line: dict[str, dict[WorkloadKey, None]] = {}
+        self._untold: dict[str, dict[WorkloadKey, None]] = {}
+        self._said: dict[str, str] = {}
 
     def tell(self, why: Callable[[str], Why | None]) -> None:
         """For each waiting workload why its namespace may not submit now; None: it may."""
-        told: list[tuple[WorkloadKey, str]] = []
-        reasons: dict[str, Why | None] = {}
-        for key in self._queue.lined_up():
-            members = self._context.pod_index.workload(key)
-            if members is None:
-                continue
-            namespace = members.root.namespace
-            if namespace not in reasons:
-                reasons[namespace] = why(namespace)
-            reason = reasons[namespace]
+        for key, lines_up in self._queue.line_news().items():
+            if lines_up:
+                self._join(key)
+            else:
+                self._leave(key)
+        for namespace, line in self._line.items():
+            reason = why(namespace)
             if reason is None:
                 continue
-            told.append((key, reason[0]))
-            state = self._context.states.find(key)
-            if state is None or state.notice is None or state.notice.reason != reason[0]:
-                for pod in members.pods(PodState.WANTING):
-                    self._context.status.waiting(pod, *reason, key=reason[0])
-        self._remember(told)
+            untold = self._untold.pop(namespace, {})
+            news = self._said.get(namespace) != reason[0]
+            self._said[namespace] = reason[0]
+            left = [key for key in tuple(line if news else untold) if not self._say(key, reason)]
+            if left:
+                self._untold[namespace] = dict.fromkeys(left)
 
-    def _remember(self, told: list[tuple[WorkloadKey, str]]) -> None:
-        """What these were told; what others were told before them is of no use now."""
-        states, self._round = self._context.states, self._round + 1
-        for key, reason in told:
+    def forget(self) -> None:
+        """The line is empty."""
+        for known in (self._line, self._untold, self._said):
+            known.clear()
+
+    def _join(self, key: WorkloadKey) -> None:
+        namespace = namespace_of(key)
+        self._line.setdefault(namespace, {})[key] = None
+        self._untold.setdefault(namespace, {})[key] = None
+
+    def _leave(self, key: WorkloadKey) -> None:
+        namespace = namespace_of(key)
+        line, untold = self._line.get(namespace, {}), self._untold.get(namespace, {})
+        line.pop(key, None)
+        untold.pop(key, None)
+        if not line:
+            for known in (self._line, self._untold, self._said):
+                known.pop(namespace, None)
+        states = self._context.states
+        with states.lock:
             state = states.find(key)
-            if state is not None and (notice := state.notice) is not None:
-                notice.reason, notice.round = reason, self._round
-                continue
-            with states.lock:
-                states.open(key).notice = Notice(reason, self._round)
-        before, self._told = self._told, [key for key, _ in told]
-        for key in before:
-            with states.lock:
-                state = states.open(key)
-                if state.notice is not None and state.notice.round != self._round:
-                    state.notice = None
-                    states.close(key)
+            if state is not None and state.notice is not None:
+                state.notice = None
+                states.close(key)
+
+    def _say(self, key: WorkloadKey, reason: Why) -> bool:
+        """False where it has no pod that could be told."""
+        members, states = self._context.pod_index.workload(key), self._context.states
+        if members is None:
+            return False
+        with states.lock:
+            state = states.open(key)
+            same, state.notice = state.notice == reason[0], reason[0]
+        if not same:
+            for pod in members.pods(PodState.WANTING):
+                self._context.status.waiting(pod, *reason, key=reason[0])
+        return True

@@ -159,14 +159,6 @@ class QueueEntry:
     until: float | None = None
 
 
-@dataclasses.dataclass(slots=True)
-class Notice:
-    """Why it lines up, as its pods were told in this round or the one before."""
-
-    reason: str
-    round: int
-
-
 @dataclasses.dataclass(frozen=True, slots=True)
 class Bad:
     """One experience with a node. `holds` says of the node as it is now whether the reason is still to be seen.
@@ -215,8 +207,8 @@ class WorkloadState:
     current: CurrentState | None = None
     #: Until the queue is told to forget it.
     queued: QueueEntry | None = None
-    #: What its pods were told while it lines up.
-    notice: Notice | None = None
+    #: Why it lines up, as its pods were told.
+    notice: str | None = None
     #: The last attempt of a group, which may start anew: Slurm remembers the jobs of earlier attempts for a while. The
     #: latest MOST_ATTEMPTS are known.
     attempt: int | None = None

@@ -15,6 +15,7 @@ from slurm_bridge.scheduler import pending_workloads
 from slurm_bridge.sim import faults
 from slurm_bridge.sim.slurm import state
 from tests.component.scheduler.whole_core import Bridge
+from tests.effort import Work
 from tests.simulation.weather import Side
 from tests.unit.hooks.builders import hook
 
@@ -31,6 +32,53 @@ def test_unstarted_placeholders_are_bounded_by_the_window(bridge: Bridge) -> Non
     assert len(outside) == 3
     bridge.slurm.control.unpause()
     bridge.until(lambda: all(bridge.node_of(f"p{number}") for number in range(6)))
+
+
+def test_workloads_that_line_up_cost_nothing_while_nothing_changes(bridge: Bridge) -> None:
+    """However many there are: each was told why it waits, and is looked at when something has changed."""
+    bridge = Bridge(bridge.folder, world=bridge.world, scheduling={"unstarted_window": 10})
+    bridge.slurm.control.pause()
+
+    def work(pods: int) -> int:
+        for number in range(pods):
+            bridge.pod(f"p{pods}-{number}")
+        bridge.run(90)
+        with Work() as work:
+            bridge.run(30)
+        return work.total
+
+    few, many = work(20), work(80)
+    outside = [name for name, _ in bridge.world.pods() if bridge.condition(name)[0] == "SlurmQueueFull"]
+    assert len(outside) == 90
+    assert many <= 1.1 * few
+
+
+def test_a_workload_that_lines_up_again_is_told_again(bridge: Bridge) -> None:
+    """The window is full, has room, and is full once more: a newcomer is told as the first ones were."""
+    bridge = Bridge(bridge.folder, world=bridge.world, scheduling={"unstarted_window": 1})
+    bridge.slurm.control.pause()
+    for name in ("a", "b"):
+        bridge.pod(name)
+        bridge.run(3)
+    assert bridge.condition("b")[0] == "SlurmQueueFull"
+    bridge.delete("a", grace=0)
+    bridge.until(lambda: bridge.condition("b")[0] == "SlurmJobPending")
+    bridge.pod("c")
+    bridge.until(lambda: bridge.condition("c")[0] == "SlurmQueueFull")
+    assert pending_workloads.count(bridge.core.context.states).by_reason[("default", "SlurmQueueFull")] == 1
+
+
+def test_a_replica_that_does_not_lead_keeps_nothing_of_pods_that_are_gone(bridge: Bridge) -> None:
+    """It may stand by for months; when it leads it looks at all pods that are there."""
+    for number in range(20):
+        bridge.pod(f"p{number}")
+        bridge.hear()
+        bridge.delete(f"p{number}", grace=0)
+    bridge.pod("last")
+    bridge.hear()
+    bridge.core.stand_by()
+    assert len(bridge.core.context.states) == 0
+    bridge.until(lambda: bridge.node_of("last"))
 
 
 def test_who_is_let_in_first_is_who_stands_first(bridge: Bridge) -> None:

@@ -94,4 +94,4 @@ def test_a_namespace_that_goes_and_comes_again_and_again_leaves_nothing_behind(b
     served.let_go()
     bridge.run(5)
     assert len(bridge.core.context.states) <= left
-    assert bridge.core.queue.lined_up() == ()
+    assert bridge.core.queue.lining_up == 0

@@ -98,6 +98,7 @@ def test_the_queue_stirs_those_that_asked_for_it() -> None:
         queue.activate(uid)
         queue.pop(room=True)
         queue.done(uid, filed)
+    queue.line_news()
     assert queue.stir() == 2
-    assert queue.lined_up() == ("a", "c")
+    assert queue.line_news() == {"a": True, "c": True}
     assert queue.stir() == 0

@@ -47,6 +47,8 @@ class QueueMachine(RuleBasedStateMachine):
         self.states = WorkloadStore()
         self.queue = WorkQueue(self.states, self.clock, lambda uid: uid)
         self.places: dict[str, Place] = {}
+        #: Whether each lines up, by all news so far.
+        self.line: dict[str, bool] = {}
 
     @rule(uid=UIDS, urgent=st.booleans())
     def activate(self, uid: str, *, urgent: bool) -> None:
@@ -100,6 +102,12 @@ class QueueMachine(RuleBasedStateMachine):
     def reorder(self) -> None:
         self.queue.reorder()
 
+    @rule()
+    def clear(self) -> None:
+        self.queue.clear()
+        self.places = {uid: place for uid, place in self.places.items() if place.name == "flying"}
+        self.line = {}
+
     @invariant()
     def counts_are_true(self) -> None:
         names = [
@@ -113,7 +121,11 @@ class QueueMachine(RuleBasedStateMachine):
             "parked": 0,
             "waiting": names.count("waiting"),
         }
-        assert sorted(self.queue.lined_up()) == sorted(u for u, place in self.places.items() if place.name == "ordered")
+        ordered = {uid for uid, place in self.places.items() if place.name == "ordered"}
+        assert self.queue.lining_up == len(ordered)
+        self.line |= self.queue.line_news()
+        assert {uid for uid, lines_up in self.line.items() if lines_up} == ordered
+        assert len(self.states) == len(self.places)
 
 
 QueueMachine.TestCase.settings = settings(max_examples=examples(30), stateful_step_count=30)
@@ -155,7 +167,7 @@ def test_without_room_only_what_is_urgent_is_popped(queue: WorkQueue) -> None:
     queue.activate("a")
     queue.activate("z", urgent=True)
     assert drain(queue, room=False) == ["z"]
-    assert queue.lined_up() == ("a",)
+    assert queue.line_news() == {"a": True}
 
 
 def test_what_wakes_it_in_flight_brings_it_back(queue: WorkQueue) -> None:

@@ -52,7 +52,7 @@ def test_parts_with_an_end_of_their_own_outlive_drop(states: WorkloadStore) -> N
     avoided.stumble(KEY)
     queue.activate(KEY)
     states.drop(KEY)
-    assert (states.next_attempt(KEY), avoided.tries(KEY), queue.lined_up()) == (4, 1, (KEY,))
+    assert (states.next_attempt(KEY), avoided.tries(KEY), queue.line_news()) == (4, 1, {KEY: True})
     assert avoided.nodes((KEY,), 1.0, lambda _name: None).keys() == {"n1"}
 
 
