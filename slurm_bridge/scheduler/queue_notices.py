@@ -1,5 +1,6 @@
 """Tells workloads that wait in the bridge's own queue why; each is told a reason once."""
 
+import dataclasses
 from collections.abc import Callable
 from typing import Final
 
@@ -40,6 +41,20 @@ def leftover(jobs: int) -> Why:
     return "SlurmJobsLeftOver", f"{jobs} {have} to leave Slurm first; the job is submitted when that is done"
 
 
+#: Another reason is told to all that have been told one when it has lasted this long: some pods of another namespace
+#: would otherwise have the conditions of tens of thousands written twice.
+LASTS: Final = 30.0
+
+
+@dataclasses.dataclass(slots=True)
+class _Told:
+    """What those of a namespace were told, and since when another reason has held instead."""
+
+    reason: str
+    instead: str = ""
+    since: float = 0.0
+
+
 class Waiters:
     """Those that line up, by namespace, and why each was told that it does. A pass looks at what has changed alone."""
 
@@ -47,7 +62,7 @@ class Waiters:
         self._context, self._queue = context, queue
         self._line: dict[str, dict[WorkloadKey, None]] = {}
         self._untold: dict[str, dict[WorkloadKey, None]] = {}
-        self._said: dict[str, str] = {}
+        self._told: dict[str, _Told] = {}
 
     def tell(self, why: Callable[[str], Why | None]) -> None:
         """For each waiting workload why its namespace may not submit now; None: it may."""
@@ -61,15 +76,26 @@ class Waiters:
             if reason is None:
                 continue
             untold = self._untold.pop(namespace, {})
-            news = self._said.get(namespace) != reason[0]
-            self._said[namespace] = reason[0]
-            left = [key for key in tuple(line if news else untold) if not self._say(key, reason)]
+            told = line if self._lasts(namespace, reason[0]) else untold
+            left = [key for key in tuple(told) if not self._say(key, reason)]
             if left:
                 self._untold[namespace] = dict.fromkeys(left)
 
+    def _lasts(self, namespace: str, reason: str) -> bool:
+        """Whether all that were told another reason are to be told this one now."""
+        told, now = self._told.setdefault(namespace, _Told(reason)), self._context.clock.now()
+        if reason not in (told.reason, told.instead):
+            told.instead, told.since = reason, now
+        elif reason == told.reason:
+            told.instead = ""
+        if not told.instead or now - told.since < LASTS:
+            return False
+        told.reason, told.instead = reason, ""
+        return True
+
     def forget(self) -> None:
         """The line is empty."""
-        for known in (self._line, self._untold, self._said):
+        for known in (self._line, self._untold, self._told):
             known.clear()
 
     def _join(self, key: WorkloadKey) -> None:
@@ -83,7 +109,7 @@ class Waiters:
         line.pop(key, None)
         untold.pop(key, None)
         if not line:
-            for known in (self._line, self._untold, self._said):
+            for known in (self._line, self._untold, self._told):
                 known.pop(namespace, None)
         states = self._context.states
         with states.lock:

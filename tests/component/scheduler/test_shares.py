@@ -7,6 +7,7 @@ from hypothesis import strategies as st
 from slurm_bridge.model import kinds
 from slurm_bridge.runtime.clock import VirtualClock
 from slurm_bridge.scheduler.queue import LINE_UP, URGENT_IN_A_ROW, WOKEN, WorkQueue
+from slurm_bridge.scheduler.queue_notices import LASTS
 from slurm_bridge.scheduler.shares import Shares
 from slurm_bridge.scheduler.state import WorkloadStore
 from tests.component.scheduler.whole_core import Bridge
@@ -25,6 +26,47 @@ def crowded(bridge: Bridge, window: int) -> Bridge:
     made.run(6)
     assert made.core.context.table.unstarted_by_namespace() == {"flood": window}
     return made
+
+
+def words(bridge: Bridge) -> int:
+    """How often pods of the crowd were told anything since the last question."""
+    told = bridge.kube_calls.count(method="PATCH", target="/namespaces/flood/pods/f[0-9]+/status")
+    bridge.kube_calls.forget()
+    return told
+
+
+def test_a_short_wait_of_another_namespace_has_no_words_written_twice(bridge: Bridge) -> None:
+    """What a whole crowd was told stays for a while: else each pod of others would cost two writes for each of them."""
+    bridge = crowded(bridge, 20)
+    bridge.run(30)
+    words(bridge)
+    for number in range(3):
+        bridge.pod(f"q{number}", "quiet")
+    bridge.run(10)
+    for number in range(3):
+        bridge.kube.delete(kinds.PODS, ("quiet", f"q{number}"), grace=0)
+    bridge.run(60)
+    # The pods of the jobs that made room: these were given back, and submitted again.
+    assert words(bridge) <= 4 * 3
+
+
+def test_another_reason_that_lasts_is_told(bridge: Bridge) -> None:
+    """All that line up are told it, once."""
+    bridge = crowded(bridge, 8)
+    bridge.run(30)
+    words(bridge)
+    for number in range(20):
+        bridge.pod(f"q{number:02}", "quiet")
+    bridge.run(LASTS + 5)
+    told = [
+        one["reason"]
+        for pod in bridge.kube.list(kinds.PODS, "flood")
+        for one in pod["status"]["conditions"]
+        if one["type"] == "PodScheduled"
+    ]
+    assert told.count("SlurmShareUsed") >= 8
+    assert told.count("SlurmQueueFull") == 0
+    assert words(bridge) <= 2 * 16
 
 
 @pytest.mark.security("fairness")
@@ -62,9 +104,9 @@ def test_who_has_used_the_share_is_told_the_counts(bridge: Bridge) -> None:
         for pod in bridge.kube.list(kinds.PODS, "flood")
         for one in pod["status"]["conditions"]
     ]
-    words = next(text for reason, text in told if reason == "SlurmShareUsed")
-    assert words.startswith("namespace flood has ")
-    assert " its share is 4 of 8 while other namespaces need the rest" in words
+    said = next(text for reason, text in told if reason == "SlurmShareUsed")
+    assert said.startswith("namespace flood has ")
+    assert " its share is 4 of 8 while other namespaces need the rest" in said
     bridge.slurm.control.unpause()
     bridge.until(lambda: sum("nodeName" in pod["spec"] for pod in bridge.kube.list(kinds.PODS, "flood")) > 3, 300)
 
