@@ -18,6 +18,9 @@ from tests.e2e.support_hostile import Hostile
 from tests.e2e.support_servers import Json
 from tests.e2e.support_world import World
 
+#: The first case waits for all bursts, whichever it is.
+pytestmark = pytest.mark.timeout(600)
+
 PODS, MEMBERS = 200, 4
 #: Bursts differ by half from one to the next on a small machine: of so many the median counts. So many bursts there are
 #: alone, and at most so many beside the hostile namespace, until a few in a row are as good.
@@ -176,7 +179,6 @@ def test_garbage_of_one_namespace_ends_no_daemon(scene: Scene) -> None:
 
 @pytest.mark.real
 @pytest.mark.security("fairness")
-@pytest.mark.timeout(600)
 def test_a_hostile_namespace_does_not_slow_another_one(scene: Scene) -> None:
     """Two hundred pods of a namespace are bound beside a hostile one as fast as they are alone, within a fifth.
 
