@@ -565,10 +565,10 @@ _LEADERS: Final = (
     "or on (job, instance) slurm_bridge_leader)"
 )
 
-#: When a tenth of the time of the token is left; a token without an end has a lifetime of 0.
+#: When a tenth of the time of the token is left; thousands of years from now for a token without an end.
 _LASTS: Final = (
-    f"({PREFIX}slurm_token_expires_timestamp_seconds - 0.1 * {PREFIX}slurm_token_lifetime_seconds "
-    f"and on (job, instance) {PREFIX}leader == 1)"
+    f"clamp_max({PREFIX}slurm_token_expires_timestamp_seconds - 0.1 * {PREFIX}slurm_token_lifetime_seconds, 1e11) "
+    f"and on (job, instance) {PREFIX}leader == 1"
 )
 
 ALERTS: Final[tuple[Alert, ...]] = (
