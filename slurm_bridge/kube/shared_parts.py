@@ -70,13 +70,5 @@ class SharedParts:
 
 
 def _written(container: Container) -> Hashable:
-    """A container as a text for comparisons: maps cannot be compared quickly."""
-    needs = container.resources
-    return (
-        container.name,
-        container.image,
-        container.restart_policy,
-        tuple(needs.requests.items()),
-        tuple(needs.limits.items()),
-        container.ports,
-    )
+    """All of a container, in what can be a key."""
+    return container.name, container.image, container.restart_policy, container.resources.written, container.ports

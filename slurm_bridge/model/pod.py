@@ -13,6 +13,11 @@ class ResourceNeeds(Record, frozen=True, kw_only=True):
     requests: dict[str, str | int | float] = {}
     limits: dict[str, str | int | float] = {}
 
+    @property
+    def written(self) -> tuple[tuple[tuple[str, str | int | float], ...], ...]:
+        """The same in what can be a key."""
+        return tuple(self.requests.items()), tuple(self.limits.items())
+
 
 class ContainerPort(Record, frozen=True, kw_only=True):
     """A port that may be claimed on the host."""

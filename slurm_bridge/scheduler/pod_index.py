@@ -148,8 +148,8 @@ class PodIndex:
         if self._crews.get(key):
             return
         left = self._crews.pop(key, None)
-        # A pod never comes again under its uid.
-        self._gone[key] = left if left is not None and left.root.kind != "Pod" else None
+        # A pod never comes again under its uid, and of a group that had no job nothing has to be known.
+        self._gone[key] = left if left is not None and left.root.kind != "Pod" and left.served else None
         while len(self._gone) > self._remembered:
             self._gone.popitem(last=False)
 

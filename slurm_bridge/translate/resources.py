@@ -60,13 +60,9 @@ def _shared(pod: Pod) -> Mapping[str, Fraction]:
 def _written(pod: Pod) -> object:
     """All that decides about the requests, in what can be compared."""
     spec = pod.spec
-    inits = tuple((one.restart_policy == "Always", *_needs(one.resources)) for one in spec.init_containers)
-    of_pod = _needs(spec.resources) if spec.resources is not None else None
-    return tuple(_needs(one.resources) for one in spec.containers), inits, of_pod, tuple(spec.overhead.items())
-
-
-def _needs(of: ResourceNeeds) -> tuple[object, object]:
-    return tuple(of.requests.items()), tuple(of.limits.items())
+    inits = tuple((one.restart_policy == "Always", one.resources.written) for one in spec.init_containers)
+    of_pod = spec.resources.written if spec.resources is not None else None
+    return tuple(one.resources.written for one in spec.containers), inits, of_pod, tuple(spec.overhead.items())
 
 
 def forget(pods: Iterable[Pod]) -> None:

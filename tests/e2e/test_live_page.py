@@ -1,12 +1,11 @@
 """The page of the live view in a real Chromium, before a daemon with two thousand workloads on both real servers."""
 
 import contextlib
-import os
-import pathlib
 import time
 from collections.abc import Iterator
 
 import pytest
+from clusterbench import processes
 
 from localcluster.config import PROJECT
 from tests import wait
@@ -109,11 +108,6 @@ def _note(figure: str) -> None:
 
 def _spent(world: World) -> float:
     """Seconds of the processor that the daemon takes meanwhile."""
-    before = _ticks(world.daemon.pid)
+    before = processes.cpu(world.daemon.pid)
     time.sleep(WATCHED_SECONDS)
-    return (_ticks(world.daemon.pid) - before) / os.sysconf("SC_CLK_TCK")
-
-
-def _ticks(pid: int) -> int:
-    fields = pathlib.Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
-    return int(fields[11]) + int(fields[12])
+    return processes.cpu(world.daemon.pid) - before
