@@ -67,6 +67,8 @@ class Mirror:
         self._lost = float("-inf")
         self._read_first = self._read_again = 0.0
         self._pace, self._part, self._round = PollPace(self._rhythm), 0, 0.0
+        #: All that have run for a while, and each part of them that was asked for since one joined or left.
+        self._parted: tuple[tuple[Placeholder, ...], dict[int, list[Placeholder]]] = (), {}
         self._strays = Strays(table, lambda view: self._ours(view.owner))
         #: How many jobs the last full list had: what the next one will cost.
         self._listed = 0
@@ -166,7 +168,7 @@ class Mirror:
         self._part = (self._part + 1) % max(1, parts)
         if self._part == 0:
             self._round = began
-        mine = [one for one in settled if one.job_id % parts == self._part]
+        mine = self._mine(settled, parts)
         changed = self.poll(mine)
         cost = self._clock.now() - began
         if changed:
@@ -179,6 +181,15 @@ class Mirror:
         pause = self._pace.pause(cost, parts, more) if mine else self._rhythm.fastest
         self._settled_due = self._clock.now() + pause
         return bool(mine)
+
+    def _mine(self, settled: tuple[Placeholder, ...], parts: int) -> list[Placeholder]:
+        """Those of the part whose turn it is; looked for only once while none has joined or left."""
+        if settled is not self._parted[0]:
+            self._parted = settled, {}
+        found = self._parted[1].get(self._part)
+        if found is None:
+            found = self._parted[1][self._part] = [one for one in settled if one.job_id % parts == self._part]
+        return found
 
     def _keep_fresh(self) -> None:
         """With nothing to ask for, Slurm is asked now and then all the same."""
@@ -205,9 +216,15 @@ class Mirror:
     def _learn(self, known: Sequence[Placeholder], states: Mapping[JobId, JobStates]) -> int:
         """What the states of these say; how many have changed."""
         # Missing jobs first: a place that Slurm has forgotten must not be given to another before that is known.
-        missing = [one for one in known if one.job_id not in states]
+        missing: list[Placeholder] = []
+        moved: list[Placeholder] = []
+        for one in known:
+            seen = states.get(one.job_id)
+            if seen is None:
+                missing.append(one)
+            elif readings.moved(one, seen):
+                moved.append(one)
         self._confirm(missing)
-        moved = [one for one in known if one.job_id in states and readings.moved(one, states[one.job_id])]
         if self._many_started(moved, states):
             # One list says of all of them what each would otherwise be read for when its pods are bound.
             self._adopt(self._all())

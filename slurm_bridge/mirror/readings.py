@@ -4,6 +4,7 @@ from slurm_bridge.model.job import JobState, JobStates, JobView, Phase
 from slurm_bridge.model.marks import Owner
 from slurm_bridge.model.names import JobId
 from slurm_bridge.model.placeholder import Certainty, Placeholder
+from slurm_bridge.runtime import frozen_records
 
 #: Phases in which a job holds nodes.
 STARTED = frozenset({Phase.STARTING, Phase.RUNNING, Phase.STOPPED})
@@ -41,7 +42,8 @@ def placeholder(view: JobView, old: Placeholder | None, now: float) -> Placehold
         owner=view.owner,
         state=view.state,
         since=old.since if old is not None and same else now,
-        view=view,
+        # The owner is all that is known from it.
+        view=frozen_records.replaced(view, admin_comment=""),
         read=now,
         started=(old is not None and old.started) or view.state.phase in STARTED or has_run,
         torn=view.torn,

@@ -26,7 +26,7 @@ class Strays:
         return [
             job_id
             for job_id, seen in states.items()
-            if seen.phase is not Phase.ENDED and job_id not in self._strangers and self._table.get(job_id) is None
+            if job_id not in self._strangers and self._table.get(job_id) is None and seen.phase is not Phase.ENDED
         ]
 
     def learn(self, views: Iterable[JobView], listed: Collection[JobId]) -> None:

@@ -34,6 +34,8 @@ class Table:
         #: Of these, those that have run for a while, as far as `divided` has seen; those that may move; and those that
         #: were not read since they came to their phase.
         self._settled: dict[JobId, Placeholder] = {}
+        #: The same, until one joins or leaves.
+        self._all_settled: tuple[Placeholder, ...] | None = ()
         self._moving: dict[JobId, Placeholder] = {}
         self._unread: dict[JobId, Placeholder] = {}
         self._ended: dict[JobId, Placeholder] = {}
@@ -72,7 +74,8 @@ class Table:
         """Forget this job: it is not needed any more."""
         with self._lock:
             old = self._by_id.pop(job_id, None)
-            for kept in (self._living, self._settled, self._moving, self._unread, self._ended, self._kept_for):
+            self._unsettle(job_id)
+            for kept in (self._living, self._moving, self._unread, self._ended, self._kept_for):
                 kept.pop(job_id, None)
             self._count(old, -1)
             if old is not None:
@@ -84,10 +87,14 @@ class Table:
         joined, left = (self._living, self._ended) if new.alive else (self._ended, self._living)
         joined[new.job_id] = new
         left.pop(new.job_id, None)
-        self._settled.pop(new.job_id, None)
+        self._unsettle(new.job_id)
         _file(self._moving, new, there=new.alive)
         _file(self._unread, new, there=new.alive and (new.read is None or new.read < new.since))
         _file(self._kept_for, new, there=new.alive and bool(new.owner.reserved))
+
+    def _unsettle(self, job_id: JobId) -> None:
+        if self._settled.pop(job_id, None) is not None:
+            self._all_settled = None
 
     def _unfile(self, old: Placeholder) -> None:
         filed = self._by_key[old.owner.key]
@@ -146,12 +153,18 @@ class Table:
             return tuple(self._living.values())
 
     def divided(self, before: float) -> tuple[tuple[Placeholder, ...], tuple[Placeholder, ...]]:
-        """Those that live: all that may move soon, and all that have run since before that moment."""
+        """Those that live: all that may move soon, and all that have run since before that moment.
+
+        The second are the same tuple while none has joined or left them.
+        """
         with self._lock:
             for one in tuple(self._moving.values()):
                 if one.since <= before and one.phase is Phase.RUNNING:
                     self._settled[one.job_id] = self._moving.pop(one.job_id)
-            return tuple(self._moving.values()), tuple(self._settled.values())
+                    self._all_settled = None
+            if self._all_settled is None:
+                self._all_settled = tuple(self._settled.values())
+            return tuple(self._moving.values()), self._all_settled
 
     def unread(self) -> tuple[Placeholder, ...]:
         """Living ones that were not read since they came to their phase: nearly none of many that run."""

@@ -161,9 +161,8 @@ class Component:
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
 class JobStates:
-    """What `jobs/state` says of one id: one state, or one for each component."""
+    """What `jobs/state` says of one id: one state, or one for each component. Jobs in the same state share it."""
 
-    job_id: JobId
     components: tuple[Component, ...]
 
     @property
@@ -191,6 +190,7 @@ def least_far(states: Iterable[JobState]) -> JobState:
     return min(states, key=lambda one: _LEAST_FAR_FIRST.index(one.phase), default=JobState(frozenset()))
 
 
+@frozen_records.quick
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
 class JobView:
     """One job as Slurm describes it. `owner` is None when the job is not a placeholder of any bridge.

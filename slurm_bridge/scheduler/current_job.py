@@ -23,7 +23,7 @@ def outlived(members: WorkloadPods, placeholder: Placeholder) -> bool:
     job_id = placeholder.job_id
     if members.root.kind == "Pod" or placeholder.phase is not Phase.RUNNING or job_id not in members.served:
         return False
-    return members.ever.get(job_id, 0) < records.starters_of(placeholder.owner) or any(
+    return members.of_job(job_id).ever < records.starters_of(placeholder.owner) or any(
         job_id_of(pod) == job_id for pod in members.pods(PodState.DONE)
     )
 

@@ -362,7 +362,7 @@ def _members(subject: Subject) -> MembersFact:
 
 def _lost(workload_pods: WorkloadPods, known: Placeholder) -> bool:
     """A member that ran by this job has failed or was deleted; one that the watch never reported is not missed."""
-    if known.job_id in workload_pods.lost:
+    if workload_pods.of_job(known.job_id).lost:
         return True
     return any(job_id_of(pod) == known.job_id for pod in workload_pods.pods(PodState.LEAVING, PodState.OVER))
 

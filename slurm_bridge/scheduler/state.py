@@ -122,7 +122,7 @@ class CurrentState:
     #: Pods that were bound when, and of which no watch has told yet.
     sent: dict[str, float] = dataclasses.field(default_factory=dict)
     #: Pods that count on their nodes since they were placed, and whose binding has not been tried since.
-    claimed: set[str] = dataclasses.field(default_factory=set)
+    claimed: dict[str, None] = dataclasses.field(default_factory=dict)
     #: Its object was told that enough of its pods have nodes.
     announced: bool = False
     #: Since when each of its pods has been leaving; how many there were at the last look, and when the next is due.

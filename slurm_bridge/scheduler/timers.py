@@ -75,5 +75,5 @@ def start_left(
 
 def is_complete(members: WorkloadPods, placeholder: Placeholder, *, more: int = 0) -> bool:
     """As many members as the job was asked for have been bound, `more` of them without the watch having reported it."""
-    job_id = placeholder.job_id
-    return more + members.ever.get(job_id, 0) - members.losses.get(job_id, 0) >= records.starters_of(placeholder.owner)
+    theirs = members.of_job(placeholder.job_id)
+    return more + theirs.ever - theirs.losses >= records.starters_of(placeholder.owner)

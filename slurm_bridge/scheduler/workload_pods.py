@@ -1,7 +1,8 @@
 """How each pod stands, and the pods of one workload together: its crew."""
 
+import dataclasses
 import enum
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from typing import Any, Final
 
 from slurm_bridge.model import names
@@ -65,117 +66,145 @@ MOST_JOBS = 64
 ENDED = (PodState.DONE, PodState.OVER)
 
 
-#: Each call of `frozenset` makes another one, and there are two in each workload.
-_NO_JOBS: Final[frozenset[names.JobId]] = frozenset()
+_STATES: Final = tuple(PodState)
+
+
+@dataclasses.dataclass(slots=True)
+class JobMembers:
+    """What is known of the members of a workload that were bound by one job; those that have gone count, too.
+
+    `seats` says how many bound members there are on each of Slurm's nodes. `lost`: we have seen a member fail, or go
+    before it was done; `losses` counts those that were bound.
+    """
+
+    placed: int = 0
+    ever: int = 0
+    losses: int = 0
+    lost: bool = False
+    seats: dict[str, int] = dataclasses.field(default_factory=dict)
+
+
+#: Of a workload that has had no job; there are tens of thousands.
+_NO_JOBS: Final[dict[names.JobId, JobMembers]] = {}
+_NO_MEMBERS: Final = JobMembers()
 
 
 class WorkloadPods:
     """All pods of one workload as last heard, sorted by how they stand. Changed by the census only, under its lock."""
 
-    __slots__ = ("_by", "_named", "_seats", "_stands", "ever", "joined", "losses", "lost", "root", "served")
+    __slots__ = ("_by", "_jobs", "joined", "root")
 
     def __init__(self, root: Root) -> None:
         self.root = root
-        self._stands: dict[str, PodState] = {}
+        #: Without empty ones.
         self._by: dict[PodState, dict[str, Pod]] = {}
-        self._named: dict[names.JobId, int] = {}
-        #: How many bound members each job has on each of Slurm's nodes.
-        self._seats: dict[names.JobId, dict[str, int]] = {}
+        #: Those that members were bound by. Replaced rather than changed.
+        self._jobs = _NO_JOBS
         #: When the last one that wants a node came.
         self.joined = float("-inf")
-        #: The jobs that members were bound by, those of members included that have gone.
-        self.served = _NO_JOBS
-        #: How many different members were seen on each job, and how many of them were lost.
-        self.ever: dict[names.JobId, int] = {}
-        self.losses: dict[names.JobId, int] = {}
-        #: The jobs of which we have seen a member fail, or go before it was done.
-        self.lost = _NO_JOBS
 
     def put(self, pod: Pod, now: float, *, disowned: bool = False) -> None:
         """A member came or changed. Others read meanwhile: they may find it twice, but never nowhere."""
-        before, stands = self._stands.get(pod.uid), PodState.STRANGE if disowned else standing(pod)
+        before, stands = self.standing(pod.uid), PodState.STRANGE if disowned else standing(pod)
         old = self._by[before][pod.uid] if before is not None else None
-        self._by.setdefault(stands, {})[pod.uid] = pod
-        self._stands[pod.uid] = stands
+        self._file(stands, pod)
         was_on = job_id_of(old) if old is not None else None
         job_id = job_id_of(pod) if stands is not PodState.STRANGE else None
         if job_id is not None:
-            if job_id not in self.served:
-                self._remember(job_id)
-            self.ever[job_id] = self.ever.get(job_id, 0) + (job_id != was_on)
+            self._remember(job_id).ever += job_id != was_on
             self._count(stands, pod, job_id, +1)
         if before is not None and old is not None:
             if before is not stands:
-                del self._by[before][pod.uid]
+                self._take(before, pod.uid)
             self._rise(before, old, now=stands)
         if stands is PodState.WANTING and before is not PodState.WANTING:
             self.joined = now
 
     def remove(self, uid: str) -> None:
         """A member went."""
-        stands = self._stands.pop(uid, None)
+        stands = self.standing(uid)
         if stands is not None:
-            self._rise(stands, self._by[stands].pop(uid), now=None)
+            self._rise(stands, self._take(stands, uid), now=None)
 
     def disown(self, uid: str) -> None:
         """The job that this member names never was the workload's: nothing follows from it, and no member is lost."""
-        stands = self._stands[uid]
-        pod = self._by[stands].pop(uid)
-        self._by.setdefault(PodState.STRANGE, {})[uid] = pod
-        self._stands[uid] = PodState.STRANGE
+        stands = self.standing(uid)
+        assert stands is not None
+        pod = self._by[stands][uid]
         job_id = job_id_of(pod)
-        if job_id is not None and stands is not PodState.STRANGE:
-            self._count(stands, pod, job_id, -1)
-            _add(self.ever, job_id, -1)
-            self.served = self.served if job_id in self.ever else self.served - {job_id}
+        if stands is not PodState.STRANGE:
+            self._file(PodState.STRANGE, pod)
+            self._take(stands, uid)
+            if job_id is not None and job_id in self._jobs:
+                self._count(stands, pod, job_id, -1)
+                self._jobs[job_id].ever -= 1
+                if not self._jobs[job_id].ever:
+                    self._jobs = {one: members for one, members in self._jobs.items() if one != job_id}
 
-    def _remember(self, job_id: names.JobId) -> None:
-        """One more job. Users can write any id: beyond what a group ever has, only jobs count that members name."""
-        if len(self.served) >= MOST_JOBS:
-            self.served &= self.named
-            for counts in self.ever, self.losses:
-                for one in counts.keys() - self.served:
-                    del counts[one]
-            self.lost &= self.served
-        self.served |= {job_id}
+    def _file(self, stands: PodState, pod: Pod) -> None:
+        self._by.setdefault(stands, {})[pod.uid] = pod
+
+    def _take(self, stands: PodState, uid: str) -> Pod:
+        pods = self._by[stands]
+        pod = pods.pop(uid)
+        if not pods:
+            del self._by[stands]
+        return pod
+
+    def _remember(self, job_id: names.JobId) -> JobMembers:
+        """Its job. Users can write any id: beyond what a group ever has, only jobs count that members name."""
+        known = self._jobs.get(job_id)
+        if known is None:
+            known = JobMembers()
+            full = len(self._jobs) >= MOST_JOBS
+            kept = {one: members for one, members in self._jobs.items() if members.placed or not full}
+            self._jobs = {**kept, job_id: known}
+        return known
 
     def _rise(self, before: PodState, old: Pod, *, now: PodState | None) -> None:
         """Its state changed, or it went: a member that ran and is not known to have succeeded is lost."""
         job_id = job_id_of(old)
-        if job_id is not None:
+        if job_id is not None and before in PLACED:
             self._count(before, old, job_id, -1)
-            if before in PLACED and now not in (PodState.BOUND, PodState.DONE):
-                self.lost |= {job_id}
-                self.losses[job_id] = self.losses.get(job_id, 0) + (before is PodState.BOUND)
+            if now not in (PodState.BOUND, PodState.DONE):
+                known = self._jobs[job_id]
+                known.lost = True
+                known.losses += before is PodState.BOUND
 
     def _count(self, stands: PodState, pod: Pod, job_id: names.JobId, step: int) -> None:
-        if stands in PLACED:
-            _add(self._named, job_id, step)
+        known = self._jobs[job_id]
+        known.placed += step * (stands in PLACED)
         if stands is PodState.BOUND:
-            seats = self._seats.setdefault(job_id, {})
-            _add(seats, slurm_node_of(pod), step)
-            if not seats:
-                del self._seats[job_id]
+            _add(known.seats, slurm_node_of(pod), step)
 
     def __bool__(self) -> bool:
-        return bool(self._stands)
+        return bool(self._by)
 
     def standing(self, uid: str) -> PodState | None:
         """How this member stands, None where it is no member."""
-        return self._stands.get(uid)
+        return next((one for one in _STATES if uid in self._by.get(one, ())), None)
+
+    @property
+    def served(self) -> Collection[names.JobId]:
+        """The jobs that members were bound by, those of members included that have gone."""
+        return self._jobs.keys()
 
     @property
     def named(self) -> frozenset[names.JobId]:
         """The jobs that members with a node are on."""
-        return frozenset(self._named)
+        return frozenset(job_id for job_id, known in self._jobs.items() if known.placed)
 
     def on(self, job_id: names.JobId) -> int:
         """How many members with a node are on this job."""
-        return self._named.get(job_id, 0)
+        return self.of_job(job_id).placed
+
+    def of_job(self, job_id: names.JobId) -> JobMembers:
+        """What is known of the members of this job."""
+        return self._jobs.get(job_id, _NO_MEMBERS)
 
     def nodes(self, job_id: names.JobId) -> tuple[str, ...]:
         """Slurm's names of the nodes that bound members of this job are on."""
-        return tuple(self._seats.get(job_id, ()))
+        return tuple(self.of_job(job_id).seats)
 
     def count(self, *stands: PodState) -> int:
         """How many stand like this; costs the same for any number of members."""

@@ -2,6 +2,7 @@
 
 import functools
 import re
+import sys
 from collections.abc import Iterable, Mapping
 from typing import Final
 
@@ -27,6 +28,7 @@ _IMPLIED_MAXIMUM = "JOB_IMPLICIT_MAX_NODES"
 
 #: An id, or a distance between two of them: an unsigned number of 32 bits.
 _ID: Final = re.compile(r"[0-9]{1,10}")
+_DIGITS: Final = 10
 #: 16 384 cores of one node, which is more than any has.
 _BITMAP: Final = re.compile(r"(?:0[xX])?[0-9a-fA-F]{0,4096}")
 #: Letters that are in no name of a node, and in no list of them.
@@ -56,18 +58,17 @@ def states(rows: Iterable[shapes.StateRow], *, components: bool = True) -> Mappi
     """
     alone: dict[JobId, JobStates] = {}
     # Of a few combinations, for thousands of jobs at a time.
-    met: dict[tuple[str, ...], tuple[Component, ...]] = {}
+    met: dict[tuple[str, ...], JobStates] = {}
     apart: list[shapes.StateRow] = []
     for row in rows:
         text = str(row.job_id)
         # Looked at before `int`, which would read the array task 7_1 as 71.
-        if _ID.fullmatch(text):
-            job_id = JobId(int(text))
+        if text.isdecimal() and text.isascii() and len(text) <= _DIGITS:
             words = (row.state,) if isinstance(row.state, str) else tuple(row.state or ())
             whole = met.get(words)
             if whole is None:
-                whole = met[words] = (Component(offset=0, state=state_of(row.state)),)
-            alone[job_id] = JobStates(job_id=job_id, components=whole)
+                whole = met[words] = JobStates(components=(Component(offset=0, state=state_of(row.state)),))
+            alone[JobId(int(text))] = whole
         else:
             apart.append(row)
     return alone | _groups(apart, components=components)
@@ -88,26 +89,26 @@ def _groups(rows: Iterable[shapes.StateRow], *, components: bool) -> dict[JobId,
             # The leader first: a restarted slurmctld lists them by id, whichever was chosen for it.
             ids = (whole, *sorted(states_.keys() - {whole}))
             listed = tuple(Component(offset=offset, state=states_[job_id]) for offset, job_id in enumerate(ids))
-            found[whole] = JobStates(job_id=whole, components=listed)
+            found[whole] = JobStates(components=listed)
     return found
 
 
 def job(row: shapes.JobRow) -> JobView:
-    """One full record."""
+    """One full record. Words that thousands of jobs have in common are one object."""
     return JobView(
         job_id=JobId(row.job_id),
         name=row.name or "",
         state=state_of(row.job_state),
         # Slurm writes the absence of a reason as the word None.
-        reason="" if row.state_reason == "None" else row.state_reason or "",
+        reason=sys.intern("" if row.state_reason == "None" else row.state_reason or ""),
         owner=marks.read(row.admin_comment or ""),
         admin_comment=row.admin_comment or "",
         comment=row.comment or "",
-        user=row.user_name or "",
+        user=sys.intern(row.user_name or ""),
         user_id=number(row.user_id),
-        partition=row.partition or "",
-        account=row.account or "",
-        qos=row.qos or "",
+        partition=sys.intern(row.partition or ""),
+        account=sys.intern(row.account or ""),
+        qos=sys.intern(row.qos or ""),
         held=bool(row.hold),
         priority=number(row.priority) or 0,
         submit_time=number(row.submit_time) or 0,
@@ -118,14 +119,14 @@ def job(row: shapes.JobRow) -> JobView:
         nodes=hosts(row.nodes),
         required_nodes=hosts(row.required_nodes) or (),
         excluded=row.excluded_nodes or "",
-        constraints=row.features or "",
+        constraints=sys.intern(row.features or ""),
         minimum_nodes=number(row.node_count),
         maximum_nodes=maximum_nodes(row),
         tasks=number(row.tasks),
         cpus=number(row.cpus),
         cpus_per_task=number(row.cpus_per_task),
         memory=memory(row),
-        gres=row.tres_per_node or row.tres_per_task or "",
+        gres=sys.intern(row.tres_per_node or row.tres_per_task or ""),
         licenses=row.licenses or "",
         mcs_label=row.mcs_label or "",
         reservation=row.resv_name or "",

@@ -165,12 +165,11 @@ class SlurmClient:
             return het.parts(job_id, self._rows(job_id))
 
     def jobs(self) -> Sequence[JobView]:
-        found, odd = self._ask(calls.jobs(self._settings.recovery_timeout), shapes.Jobs)
-        try:
-            return het.jobs(found.jobs, odd)
-        except rows.ODD:
-            _, more = self._known(rows.made(found.jobs, answers.job, "job"))
-            return het.jobs(found.jobs, (*odd, *more))
+        listed = self._read(calls.jobs(self._settings.recovery_timeout), shapes.RawJobs).jobs
+        odd: list[rows.UnreadableRow] = []
+        # All rows at once would take as much memory as the answer itself.
+        found = het.jobs(rows.each(listed, shapes.JobRow, "job", odd), odd)
+        return self._known((found, tuple(odd)))[0]
 
     def find(self, owner: Owner) -> Sequence[JobView]:
         return [view for view in self.jobs() if view.owner is not None and view.owner.same_workload(owner)]

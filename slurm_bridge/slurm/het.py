@@ -8,13 +8,15 @@ the leader is; a component whose leader is forgotten stands for the job that was
 
 import dataclasses
 import re
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from typing import Final
+
+import msgspec
 
 from slurm_bridge.model.job import JobView, Phase, least_far
 from slurm_bridge.model.names import NO_JOB, JobId
 from slurm_bridge.slurm import answers, shapes
-from slurm_bridge.slurm.rows import UnreadableRow
+from slurm_bridge.slurm.rows import ODD, UnreadableRow, named
 from slurm_bridge.slurm.shapes import number
 
 #: The first release in which a placeholder can have components.
@@ -67,28 +69,32 @@ def orphan(view: JobView) -> JobView:
     return dataclasses.replace(view, torn=view.state.phase is not Phase.ENDED)
 
 
-def jobs(rows: Iterable[shapes.JobRow], odd: Collection[UnreadableRow] = ()) -> list[JobView]:
+def jobs(listed: Iterable[shapes.JobRow], odd: list[UnreadableRow]) -> list[JobView]:
     """From a list of all: no components, unless their leader is not there any more.
 
     A job of which a row is `odd` is unreadable as a whole: without it, it would look as if it had lost a component. A
-    row that does not even tell its id stands for job 0: any job may be meant.
+    row that does not even tell its id stands for job 0: any job may be meant. Rows may become odd while they are read.
     """
-    unread = {JobId(one) for row in odd for one in row.ids or (NO_JOB,)}
-    alone: list[shapes.JobRow] = []
+    alone: list[JobView] = []
     families: dict[JobId, list[shapes.JobRow]] = {}
-    for row in rows:
+    for row in listed:
         leader = _leader(row)
-        if leader is None:
-            alone.append(row)
-        else:
+        if leader is not None:
             families.setdefault(leader, []).append(row)
+        try:
+            view = answers.job(row)
+        except ODD as error:
+            odd.append(named(msgspec.json.encode(row), "job", error))
+        else:
+            alone += [view] if leader is None else []
+    unread = {JobId(one) for row in odd for one in row.ids or (NO_JOB,)}
     if unread:
         unread |= {
             leader
             for leader, family in families.items()
             if leader in unread or not unread.isdisjoint(row.job_id for row in family)
         }
-    found = [answers.job(row) for row in alone if row.job_id not in unread]
+    found = [view for view in alone if view.job_id not in unread]
     for leader, family in families.items():
         if leader not in unread:
             whole = job(leader, family)

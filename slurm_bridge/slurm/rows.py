@@ -7,7 +7,7 @@ when that fails.
 
 import dataclasses
 import functools
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from typing import Any, Final, TypeVar
 
 import msgspec
@@ -82,18 +82,26 @@ def _leniently(body: bytes | bytearray, shape: type[T]) -> tuple[T, tuple[Unread
         listed = anyhow(body, _raw(shape, field.name))
     except (msgspec.DecodeError, *ODD):
         return None
-    kept: list[Any] = []
-    odd: dict[bytes, UnreadableRow] = {}
-    for raw in map(bytes, getattr(listed, field.name)):
+    odd: list[UnreadableRow] = []
+    kept: list[Any] = list(each(getattr(listed, field.name), field.row, field.kind, odd))
+    around = {name: getattr(listed, name) for name in listed.__struct_fields__}
+    return shape(**{**around, field.name: kept}), tuple(odd)
+
+
+def each(raws: Iterable[msgspec.Raw], shape: type[M], kind: str, odd: list[UnreadableRow]) -> Iterator[M]:
+    """One row after the other, decoded when its turn comes; those that cannot be read are added to `odd`."""
+    met: set[bytes] = set()
+    for raw in raws:
         # Rows that are equal to the byte are the same thing: a list that is full of one of them costs one look at it.
-        if raw in odd:
+        if met and bytes(raw) in met:
             continue
         try:
-            kept.append(anyhow(raw, field.row))
+            row = anyhow(raw, shape)
         except (msgspec.DecodeError, *ODD) as error:
-            odd[raw] = _named(raw, field.kind, error)
-    around = {name: getattr(listed, name) for name in listed.__struct_fields__}
-    return shape(**{**around, field.name: kept}), tuple(odd.values())
+            met.add(bytes(raw))
+            odd.append(named(raw, kind, error))
+        else:
+            yield row
 
 
 def made(rows: Iterable[R], make: Callable[[R], M], kind: str) -> tuple[list[M], tuple[UnreadableRow, ...]]:
@@ -103,11 +111,11 @@ def made(rows: Iterable[R], make: Callable[[R], M], kind: str) -> tuple[list[M],
         try:
             kept.append(make(row))
         except ODD as error:
-            odd.append(_named(msgspec.json.encode(row), kind, error))
+            odd.append(named(msgspec.json.encode(row), kind, error))
     return kept, tuple(odd)
 
 
-def _named(raw: bytes | msgspec.Raw, kind: str, error: Exception) -> UnreadableRow:
+def named(raw: bytes | msgspec.Raw, kind: str, error: Exception) -> UnreadableRow:
     """As much of a name as can be read."""
     family = _maybe(raw, _Family)
     alone = family or _maybe(raw, _Alone)

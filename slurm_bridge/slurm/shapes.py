@@ -190,6 +190,12 @@ class Jobs(Envelope, frozen=True, gc=False, kw_only=True):
     jobs: list[JobRow]
 
 
+class RawJobs(Envelope, frozen=True, gc=False, kw_only=True):
+    """The same with its rows as they came."""
+
+    jobs: list[msgspec.Raw]
+
+
 class ResourceGres(WireShape, frozen=True, gc=False):
     """A generic resource of one node in resources/{id}."""
 

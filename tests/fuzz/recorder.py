@@ -86,7 +86,7 @@ class Slurm:
     def states(self, job_ids: Collection[JobId] | None = None) -> Mapping[JobId, JobStates]:
         wanted = self._views if job_ids is None else self._views.keys() & set(job_ids)
         alone = {one: (Component(offset=0, state=self._views[one].state),) for one in wanted}
-        return {one: JobStates(job_id=one, components=parts) for one, parts in alone.items()}
+        return {one: JobStates(components=parts) for one, parts in alone.items()}
 
     def job(self, job_id: JobId) -> JobView | None:
         return self._views.get(job_id)

@@ -141,7 +141,7 @@ def _place(
             claimed = ctx.states.of(key).claimed
             for spot in spots:
                 if not ctx.keeper.holds(spot.pod.uid, spot.node.name):
-                    claimed.add(spot.pod.uid)
+                    claimed[spot.pod.uid] = None
                 _assume(ctx, spot)
         return spots, problem
 
@@ -163,8 +163,8 @@ def _claims(
 def _unclaim(ctx: SchedulerContext, key: WorkloadKey, spots: tuple[Spot, ...]) -> None:
     """Stop counting the pods that no binding was tried for."""
     claimed = ctx.states.of(key).claimed
-    for uid in sorted(claimed.intersection(spot.pod.uid for spot in spots)):
-        claimed.discard(uid)
+    for uid in sorted(claimed.keys() & {spot.pod.uid for spot in spots}):
+        del claimed[uid]
         ctx.keeper.forget(uid)
 
 
@@ -280,7 +280,7 @@ def _say_bound(ctx: SchedulerContext, workload: Workload, spots: tuple[Spot, ...
 def _bind(ctx: SchedulerContext, key: WorkloadKey, spot: Spot, read: Placeholder, marks: TaskMarks) -> bool:
     """A lost answer leaves the pod assumed: it may be on the node, so its place is not free."""
     pod = spot.pod
-    ctx.states.of(key).claimed.discard(pod.uid)
+    ctx.states.of(key).claimed.pop(pod.uid, None)
     _assume(ctx, spot)
     try:
         ctx.cluster.bind(_binding(spot, read, marks.get(pod.uid, {})))

@@ -8,6 +8,7 @@ What can go wrong between asking and knowing:
 """
 
 import dataclasses
+from collections.abc import Collection
 
 from loguru import logger
 
@@ -36,7 +37,7 @@ def submit(
     desired: DesiredJob,
     planned: Plan,
     placeholder: Placeholder | None,
-    served: frozenset[names.JobId] = frozenset(),
+    served: Collection[names.JobId] = (),
 ) -> Filed:
     """Make sure that there is a placeholder. Pods of the workload were bound by the jobs that have `served` it."""
     if placeholder is not None and placeholder.certainty is Certainty.MAYBE:
@@ -62,7 +63,7 @@ def _declined_lately(ctx: SchedulerContext, desired: DesiredJob, planned: Plan) 
 
 
 def _send(
-    ctx: SchedulerContext, desired: DesiredJob, planned: Plan, attempt: int, served: frozenset[names.JobId]
+    ctx: SchedulerContext, desired: DesiredJob, planned: Plan, attempt: int, served: Collection[names.JobId]
 ) -> Filed:
     # Groups that start anew again and again leave a row of ids that ended jobs keep for a while.
     for number in (attempt + (1 << step) - 1 for step in range(MOST_COLLISIONS)):

@@ -83,6 +83,18 @@ def test_those_that_run_for_a_while_those_that_were_not_read_and_their_order_fol
     assert moments == sorted(moments)
 
 
+def test_those_that_run_for_a_while_are_listed_anew_only_when_one_joins_or_leaves() -> None:
+    """A question to Slurm about some of tens of thousands does not look at all of them."""
+    made = Table(lambda _uid: None)
+    for job_id in (1, 2):
+        made.put(placeholder(job_id, "a", "RUNNING"))
+    _, settled = made.divided(1e9)
+    made.put(placeholder(3, "b"))
+    assert made.divided(1e9)[1] is settled
+    made.drop(JobId(1))
+    assert [one.job_id for one in made.divided(1e9)[1]] == [2]
+
+
 def test_who_owns_a_placeholder_is_told_of_every_change() -> None:
     """Unless whoever writes says that nobody has to be told."""
     told: list[str] = []

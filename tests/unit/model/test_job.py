@@ -6,7 +6,6 @@ from hypothesis import strategies as st
 
 from slurm_bridge.model import job
 from slurm_bridge.model.job import Phase
-from slurm_bridge.model.names import JobId
 
 
 def states(*words: str) -> job.JobStates:
@@ -14,7 +13,7 @@ def states(*words: str) -> job.JobStates:
     parts = tuple(
         job.Component(offset=offset, state=job.JobState(frozenset(text.split()))) for offset, text in enumerate(words)
     )
-    return job.JobStates(job_id=JobId(7), components=parts)
+    return job.JobStates(components=parts)
 
 
 @pytest.mark.parametrize(

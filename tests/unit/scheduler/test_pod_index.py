@@ -157,7 +157,7 @@ def test_a_group_whose_last_member_went_is_known_when_others_come() -> None:
     made.put(None, member("b"))
     again = made.workload(group("j1"))
     assert again is not None
-    assert (again.served, again.lost, again.on(names.JobId(7))) == ({7}, {7}, 0)
+    assert (again.served, again.of_job(names.JobId(7)).lost, again.on(names.JobId(7))) == ({7}, True, 0)
     assert again.count(*PodState) == 1
     assert not made.seen_gone(group("j1"))
 

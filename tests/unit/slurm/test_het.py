@@ -75,7 +75,7 @@ def test_a_set_that_nobody_understands_tears_nothing(ids):
 def test_lists_have_leaders_and_jobs_of_their_own():
     """A component is only there when its leader is not."""
     rows = [row(3), *family(), row(9, 8, 1), row(10, 8, 2, "CANCELLED")]
-    assert [(one.job_id, one.torn) for one in het.jobs(rows)] == [(3, False), (900, False), (9, True), (10, False)]
+    assert [(one.job_id, one.torn) for one in het.jobs(rows, [])] == [(3, False), (900, False), (9, True), (10, False)]
 
 
 @pytest.mark.parametrize(
