@@ -135,7 +135,9 @@ class Table:
         """All placeholders of a workload, the oldest attempt first."""
         with self._lock:
             found = [self._by_id[job_id] for job_id in self._by_key.get(key, ())]
-        return tuple(sorted(found, key=lambda one: (one.owner.attempt, one.job_id)))
+        if len(found) > 1:
+            found.sort(key=lambda one: (one.owner.attempt, one.job_id))
+        return tuple(found)
 
     def lives(self, key: WorkloadKey) -> bool:
         """Some placeholder of this workload is not over."""

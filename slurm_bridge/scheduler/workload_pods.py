@@ -208,10 +208,15 @@ class WorkloadPods:
 
     def count(self, *stands: PodState) -> int:
         """How many stand like this; costs the same for any number of members."""
-        return sum(len(self._by.get(one, ())) for one in stands)
+        found = 0
+        for one in stands:
+            found += len(self._by.get(one, ()))
+        return found
 
     def pods(self, *stands: PodState) -> tuple[Pod, ...]:
         """Those that stand like this; copied, because the crew goes on changing."""
+        if len(stands) == 1:
+            return tuple(self._by.get(stands[0], {}).values())
         return tuple(pod for one in stands for pod in tuple(self._by.get(one, {}).values()))
 
     def first(self, *stands: PodState) -> Pod | None:
