@@ -12,7 +12,15 @@ import pytest
 from localcluster import frameworks
 from slurm_bridge.model import names
 from tests import wait
-from tests.e2e import support_foreign, support_frameworks, support_groups, support_kinds, support_servers, support_world
+from tests.e2e import (
+    support_daemon,
+    support_foreign,
+    support_frameworks,
+    support_groups,
+    support_kinds,
+    support_servers,
+    support_world,
+)
 from tests.e2e.support_fixtures import OpenWorld
 from tests.e2e.support_frameworks import SECONDS
 from tests.e2e.support_servers import Json
@@ -245,12 +253,14 @@ def succeed(world: World, pod: Json) -> None:
 @pytest.fixture
 def queue(world: World) -> Iterator[tuple[Json, Json]]:
     """A queue that admits nothing yet, and the Job of the example; the queue is the cluster's and has a fresh name."""
+    # The queue of the test before may be on its way out yet.
+    name = support_daemon.fresh_name("kueue")
     flavor, shared, own, job = support_frameworks.example(world, "kueue")
     for one in (flavor, shared):
-        one["metadata"]["name"] = world.namespace
-    shared["spec"]["resourceGroups"][0]["flavors"][0]["name"] = world.namespace
+        one["metadata"]["name"] = name
+    shared["spec"]["resourceGroups"][0]["flavors"][0]["name"] = name
     shared["spec"]["stopPolicy"] = "Hold"
-    own["spec"]["clusterQueue"] = world.namespace
+    own["spec"]["clusterQueue"] = name
     support_frameworks.create(world, flavor, shared, own)
     yield shared, job
     # Nothing that Kueue still watches over may keep its queue.

@@ -20,7 +20,8 @@ func main() {
 	namespace := flag.String("namespace", "default", "where its ConfigMap is")
 	configured := flag.String("configmap", "workflow-controller-configmap", "its ConfigMap")
 	flag.Parse()
-	ctx, stop := signal.NotifyContext(logging.InitLoggerInContext(), syscall.SIGTERM, syscall.SIGINT)
+	told := logging.WithLogger(context.Background(), logging.NewSlogLogger(logging.Info, logging.JSON))
+	ctx, stop := signal.NotifyContext(told, syscall.SIGTERM, syscall.SIGINT)
 	defer stop()
 	if err := run(ctx, *kubeconfig, *namespace, *configured); err != nil {
 		logging.RequireLoggerFromContext(ctx).WithError(err).WithFatal().Error(ctx, "the controller of Workflows ends")

@@ -90,8 +90,9 @@ func scheme() *runtime.Scheme {
 func assemble(ctx context.Context, manager ctrl.Manager, chosen *settings.Configuration) error {
 	admitted := cache.New(manager.GetClient())
 	requeuer := queue.NewRequeuer()
-	queues := queue.NewManager(manager.GetClient(), admitted, requeuer)
 	preempted := expectations.New()
+	queues := queue.NewManager(
+		manager.GetClient(), admitted, requeuer, queue.WithPreemptionExpectations(preempted))
 	index := manager.GetFieldIndexer()
 	frameworks := jobframework.WithEnabledFrameworks(chosen.Integrations.Frameworks)
 	if err := manager.Add(requeuer); err != nil {
