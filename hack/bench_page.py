@@ -6,6 +6,9 @@ from xml.sax.saxutils import escape
 from bench_history import Figure, Run, newest
 
 PART = "single pods"
+#: The same on a larger cluster, and what of it is shown.
+LARGER = "single pods on more nodes"
+_IN_SHORT = ("pods/s, created to bound", "CPU ms per pod, the contestant", "CPU ms per pod, all processes")
 
 #: The rows of the table: how the page calls a figure, and how the history does.
 _ROWS = (
@@ -64,7 +67,7 @@ def table(history: Sequence[Figure]) -> str:
 def others(history: Sequence[Figure]) -> str:
     """The other parts of the benchmark: a line for each figure."""
     parts = [part for part in dict.fromkeys(one.run.part for one in history) if part != PART]
-    found = [one for part in parts for one in newest(history, part)]
+    found = [one for part in parts for one in newest(history, part) if part != LARGER or one.what in _IN_SHORT]
     rows = [f"| {_size(one.run)} | {one.who} | {one.what} | {_cell(one)} |" for one in found]
     return "\n".join(["| measured | of | figure | median and range |", "|---|---|---|---|", *rows]) + "\n"
 

@@ -6,6 +6,7 @@ figures to docs/performance.tsv, of which `make docs` makes the table and the pi
 """
 
 import argparse
+import dataclasses
 import datetime as dt
 import json
 import os
@@ -16,17 +17,23 @@ import sys
 from collections.abc import Iterable, Mapping, Sequence
 
 import bench_history
-from clusterbench import adapters, contestants, ends, figures, gangs, idle_cost, report, testbed, turns
+import bench_page
+from clusterbench import adapters, contestants, ends, figures, gangs, idle_cost, large, report, testbed, turns
 from slurm_bridge.slurm.wire import WIRES
 
 PROJECT = pathlib.Path(__file__).resolve().parents[3]
 OUTPUT = PROJECT / "build" / "bench.json"
 FOLDER = PROJECT / "build" / "bench"
 
+#: The size of the cluster of which the page on performance shows all.
+_USUAL = 1000
+
 
 def _arguments(argv: Sequence[str]) -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="clusterbench", description=__doc__.splitlines()[0])
-    parser.add_argument("--nodes", type=int, default=1000, help="how large the cluster has to be (default %(default)s)")
+    parser.add_argument(
+        "--nodes", type=int, default=_USUAL, help="how large the cluster has to be (default %(default)s)"
+    )
     parser.add_argument("--pods", type=int, default=2000, help="workloads of one pod in a turn; 0 leaves that out")
     parser.add_argument("--rounds", type=int, default=3, help="turns of each contestant (default %(default)s)")
     parser.add_argument(
@@ -38,6 +45,9 @@ def _arguments(argv: Sequence[str]) -> argparse.Namespace:
     )
     parser.add_argument("--ends", type=int, default=300, help="pods that end at once; 0 leaves that out")
     parser.add_argument("--running", type=int, default=3000, help="pods that run then (default %(default)s)")
+    parser.add_argument(
+        "--large", type=int, default=0, help="pods that run while more wait, on a full cluster (default: left out)"
+    )
     parser.add_argument("--no-calls", dest="calls", action="store_false", help="leave out single calls of the adapters")
     parser.add_argument(
         "--only", nargs="+", choices=contestants.CONTESTANTS, default=list(contestants.CONTESTANTS), help="contestants"
@@ -59,7 +69,8 @@ def _throughput(bed: testbed.Bed, given: argparse.Namespace) -> None:
     if played := _rounds(bed, given):
         print(report.table(played), end="\n\n", flush=True)
         _store(report.document(bed.config, played))
-        _keep(bed, given, ("single pods", given.pods, given.rounds), report.values(played))
+        part = bench_page.PART if given.nodes <= _USUAL else bench_page.LARGER
+        _keep(bed, given, (part, given.pods, given.rounds), report.values(played))
 
 
 def _gangs(bed: testbed.Bed, given: argparse.Namespace) -> None:
@@ -93,7 +104,15 @@ def _ends(bed: testbed.Bed, given: argparse.Namespace) -> None:
         _keep(bed, given, (f"{given.ends} ends", given.running, 1), ended.values())
 
 
-_PARTS = (_throughput, _gangs, _calls, _ends, _waiting)
+def _large(bed: testbed.Bed, given: argparse.Namespace) -> None:
+    if given.large:
+        found = large.measure(bed, given.large, given.quiet_seconds, FOLDER)
+        print(found)
+        _store({"large": dataclasses.asdict(found)})
+        _keep(bed, given, ("a full cluster", found.running + found.waiting, 1), found.values())
+
+
+_PARTS = (_throughput, _gangs, _calls, _ends, _waiting, _large)
 
 
 def _store(measured: Mapping[str, object]) -> None:

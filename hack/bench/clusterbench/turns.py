@@ -110,17 +110,22 @@ class Stage:
 
 
 @contextlib.contextmanager
-def staged(bed: Bed, contestant: Contestant, folder: pathlib.Path, *, together: bool = False) -> Iterator[Stage]:
-    """One contestant on a namespace of its own, warm."""
+def arena(bed: Bed, folder: pathlib.Path) -> Iterator[tuple[Arena, Observer]]:
+    """A namespace of its own, and who sees what happens in it."""
     name = f"bench-{uuid.uuid4().hex[:8]}"
     folder.mkdir(parents=True, exist_ok=True)
-    with _namespace(bed, name):
-        arena = Arena(bed=bed, namespace=name, folder=folder)
-        with Observer(pathlib.Path(bed.env["KUBECONFIG"]), name) as observer, contestant.enter(arena) as running:
-            stage = Stage(arena, running, observer, contestant.scheduler, together=together)
-            stage.create(WARM, "warm").wait()
-            stage.await_bound(WARM, "warm", _WARM_SECONDS)
-            yield stage
+    with _namespace(bed, name), Observer(pathlib.Path(bed.env["KUBECONFIG"]), name) as observer:
+        yield Arena(bed=bed, namespace=name, folder=folder), observer
+
+
+@contextlib.contextmanager
+def staged(bed: Bed, contestant: Contestant, folder: pathlib.Path, *, together: bool = False) -> Iterator[Stage]:
+    """One contestant on a namespace of its own, warm."""
+    with arena(bed, folder) as (place, observer), contestant.enter(place) as running:
+        stage = Stage(place, running, observer, contestant.scheduler, together=together)
+        stage.create(WARM, "warm").wait()
+        stage.await_bound(WARM, "warm", _WARM_SECONDS)
+        yield stage
 
 
 def play(bed: Bed, contestant: Contestant, pods: int, folder: pathlib.Path) -> figures.Turn:
