@@ -123,7 +123,7 @@ class Daemon:
         if extras.oddities is not None:
             extras.oddities.counted_by(lambda server, kind: self.metrics.unreadable.labels(server, kind).inc())
         metered_cluster = metered.MeteredCluster(cluster, clock, self._asked_kubernetes)
-        metered_slurm = metered.MeteredSlurm(slurm, clock, self.metrics.request_to_slurm)
+        metered_slurm = metered.MeteredSlurm(slurm, clock, self._asked_slurm)
         self.supervisor = Supervisor(_report)
         self._parts = parts.of(settings)
         self.election = self._new_election(metered_cluster, self._parts)
@@ -173,6 +173,11 @@ class Daemon:
     def stop(self) -> None:
         """Stop in order; safe to call from any thread."""
         self.supervisor.stop.set()
+
+    def _asked_slurm(self, operation: str, outcome: str, seconds: float) -> None:
+        self.metrics.request_to_slurm(operation, outcome, seconds)
+        # A recovery may ask for tens of thousands of jobs: each answer is progress of the loop that asked.
+        self.health.beat(threading.current_thread().name)
 
     def _asked_kubernetes(self, operation: str, outcome: str, seconds: float) -> None:
         self.metrics.request_to_kubernetes(operation, outcome, seconds)
@@ -411,7 +416,8 @@ class Daemon:
         if not self._may_write():
             return ""
         last = self.core.context.mirror.last_good
-        return health.overdue(None if last is None else self._clock.now() - last, bound)
+        stale = health.overdue(None if last is None else self._clock.now() - last, bound)
+        return stale or ("" if self._loops.acting else "what both servers have is still being read")
 
     def _watch_others(self, stop: threading.Event) -> None:
         """End the process when a thread dies that the supervisor does not own; also run the preflight checks once."""

@@ -72,6 +72,8 @@ class Mirror:
         self._strays = Strays(table, lambda view: self._ours(view.owner))
         #: How many jobs the last full list had: what the next one will cost.
         self._listed = 0
+        #: How many jobs of all users there were when their states were read last, and how long that took.
+        self._jobs, self._count_cost = 0, 0.0
         #: When a job was met of which nothing can be read: what is known of it stays, and it is not asked for in a row.
         self._odd: dict[JobId, float] = {}
         self._recovered: Callable[[], None] = lambda: None
@@ -107,7 +109,8 @@ class Mirror:
     def recover(self) -> None:
         """Rebuild the table from one full list; what was submitted meanwhile is newer than the list and stays."""
         before = [one for one in self._table.alive() if one.certainty is Certainty.SEEN]
-        views = self._all()
+        states = self._all_states()
+        views = self._one_by_one(states) if self._crowded else self._all()
         self._strays.begin(views)
         self._miss(before, views)
         self._swept = self._clock.now()
@@ -124,7 +127,7 @@ class Mirror:
             asked = (self._poll_moving(), self._poll_settled())
             if any(asked):
                 self.details()
-            if self._lost >= self._swept or now - self._swept >= self._rhythm.sweep:
+            if self._lost >= self._swept or now - self._swept >= self._sweep_pause:
                 self.sweep()
         except errors.BridgeError as problem:
             self.failures += 1
@@ -235,8 +238,26 @@ class Mirror:
         return len(moved) + len(missing)
 
     def _states(self, jobs: Sequence[Placeholder]) -> Mapping[JobId, JobStates]:
-        ids = None if len(jobs) > self._rhythm.full_states_above else [one.job_id for one in jobs]
+        if self._rhythm.full_states_above < len(jobs) <= self._rhythm.listed:
+            return self._all_states()
+        ids = [one.job_id for one in jobs]
         return self._ask(lambda: self._slurm.states(ids))
+
+    def _all_states(self) -> Mapping[JobId, JobStates]:
+        began = self._clock.now()
+        states = self._ask(lambda: self._slurm.states(None))
+        self._jobs, self._count_cost = len(states), self._clock.now() - began
+        return states
+
+    @property
+    def _crowded(self) -> bool:
+        """Slurm has so many jobs that they are not listed."""
+        return self._jobs > self._rhythm.listed
+
+    @property
+    def _sweep_pause(self) -> float:
+        """Between two readings of all states, which may not cost more than their share."""
+        return max(self._rhythm.sweep, self._count_cost / self._rhythm.share)
 
     def _others(self, known: Iterable[Placeholder]) -> tuple[Placeholder, ...]:
         asked = {one.job_id for one in known}
@@ -245,7 +266,8 @@ class Mirror:
     def _many_started(self, moved: Sequence[Placeholder], states: Mapping[JobId, JobStates]) -> bool:
         """So many have started that one list of all jobs costs less than one reading each."""
         started = sum(states[one.job_id].phase in readings.STARTED and not one.started for one in moved)
-        return started >= self._rhythm.many and started * SINGLE_COSTS > max(self._listed, len(states))
+        worth = started >= self._rhythm.many and started * SINGLE_COSTS > max(self._listed, len(states))
+        return worth and not self._crowded
 
     def _ended_twice(self, moved: Iterable[Placeholder], states: Mapping[JobId, JobStates]) -> frozenset[JobId]:
         """Those that have ended by a second answer, too: one question for many, instead of one for each.
@@ -282,7 +304,7 @@ class Mirror:
         for one in missing:
             if one.certainty is Certainty.MAYBE and self._clock.now() - one.since > self._rhythm.maybe:
                 self._vanish(one.job_id)
-        if len(sure) >= self._rhythm.many:
+        if len(sure) >= self._rhythm.many and not self._crowded:
             self._miss(sure, self._all())
             return
         for one in sure:
@@ -366,6 +388,18 @@ class Mirror:
         self._meet(views)
         return views
 
+    def _one_by_one(self, states: Iterable[JobId]) -> Sequence[JobView]:
+        """Likewise, without a list."""
+        views = []
+        for job_id in states:
+            try:
+                view = self._ask(lambda one=job_id: self._slurm.job(one))  # type: ignore[misc]
+            except errors.Unreadable:
+                view = JobView.unreadable(job_id)
+            views += [view] if view is not None else []
+        self._meet(views)
+        return views
+
     def _meet(self, views: Iterable[JobView]) -> None:
         for owner in (one.owner for one in views if one.state.phase is not Phase.ENDED):
             if owner is not None and owner.cluster == self._cluster_id and not self._served.serves(owner.namespace):
@@ -400,7 +434,7 @@ class Mirror:
         self._read_again = now if again else self._read_again
         self._forgive(now)
         unread = self._unread(now)
-        if len(unread) >= self._rhythm.crowd:
+        if len(unread) >= self._rhythm.crowd and not self._crowded:
             self._adopt(self._all())
             return
         oldest = heapq.nsmallest(first, unread, key=lambda one: one.since)
@@ -441,11 +475,11 @@ class Mirror:
     def sweep(self) -> None:
         """Find placeholders of ours that we do not know of: a submit whose answer was lost may have made them."""
         began, known = self._clock.now(), self._table.alive()
-        states = self._ask(lambda: self._slurm.states(None))
+        states = self._all_states()
         self._learn(known, states)
         self._polled = self._swept = began
         unplaced = self._strays.among(states)
-        views = self._all() if len(unplaced) >= self._rhythm.many else self._read(unplaced)
+        views = self._read(unplaced) if len(unplaced) < self._rhythm.many or self._crowded else self._all()
         self._adopt(views)
         self._strays.learn(views, states)
         # The scheduler drops what it is done with; what it has not claimed within a sweep is of no use.

@@ -17,6 +17,9 @@ class Rhythm:
 
     `share` of a processor is what readings of jobs that run may cost while nothing changes; each is of one `part`.
     Readings are `calm` seconds apart at least, unless there are many parts: a call costs more than its answer.
+
+    Of more jobs of all users than `listed` no list is asked for: what a list costs slurmrestd grows with the square of
+    their number, in time and in memory, and it answers hardly anything else meanwhile.
     """
 
     fastest: float = 0.2
@@ -28,6 +31,7 @@ class Rhythm:
     details_per_second: float = 1.0
     patience: float = 2.0
     full_states_above: int = 4000
+    listed: int = 10_000
     many: int = 50
     crowd: int = 300
     sweep: float = 60.0

@@ -245,6 +245,11 @@ class JobView:
     sluid: str = ""
     readable: bool = True
 
+    @classmethod
+    def unreadable(cls, job_id: JobId) -> "JobView":
+        """A job that Slurm has, and of which nothing more can be read."""
+        return cls(job_id=job_id, name="", state=JobState(frozenset()), readable=False)
+
     @property
     def excluded_nodes(self) -> tuple[str, ...]:
         """The names in the hostlist `excluded`; a text that is no hostlist becomes one name that no node has.

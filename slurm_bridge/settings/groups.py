@@ -89,7 +89,7 @@ much as the token."""
     read_timeout_seconds: Seconds = 15.0
     """How long an answer may take; slurmctld itself gives up after 10 to 20 seconds."""
     recovery_timeout_seconds: Seconds = 60.0
-    """How long the full list of all jobs may take. It is read once after a start."""
+    """How long the full list of all jobs may take. It is read once after a start, unless Slurm has more than 10 000."""
     max_answer_mib: Count = 1024
     """The longest answer that is read, in MiB. The list of all jobs is the longest: 5 KiB for each job of any user."""
     read_tries: Count = 2

@@ -153,11 +153,6 @@ def maximum_nodes(row: shapes.JobRow) -> int | None:
     return None if _IMPLIED_MAXIMUM in (row.flags or ()) else number(row.max_nodes) or None
 
 
-def unreadable(job_id: JobId) -> JobView:
-    """A job that a list holds and of which nothing more can be read."""
-    return JobView(job_id=job_id, name="", state=_shared(frozenset()), readable=False)
-
-
 def hosts(text: str | None) -> tuple[str, ...] | None:
     """A hostlist; None where the text is none, for then it is unknown which nodes it means."""
     if not text:

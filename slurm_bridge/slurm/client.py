@@ -148,7 +148,7 @@ class SlurmClient:
             return answers.states(self._read(calls.ALL_STATES, shapes.States).jobs, components=False)
         wanted = set(job_ids)
         asked = [calls.ALL_STATES]
-        if len(wanted) <= calls.FULL_LIST_FROM:
+        if not calls.FULL_LIST_FROM < len(wanted) <= calls.FULL_LIST_TO:
             asked = [calls.states(chunk) for chunk in calls.chunks(sorted(wanted))]
         listed = [row for call in asked for row in self._read(call, shapes.States).jobs]
         return {job_id: found for job_id, found in answers.states(listed).items() if job_id in wanted}

@@ -99,7 +99,7 @@ def jobs(listed: Iterable[shapes.JobRow], odd: list[UnreadableRow]) -> list[JobV
         if leader not in unread:
             whole = job(leader, family)
             found += [whole] if whole is not None else [orphan(answers.job(row)) for row in family]
-    return [*found, *map(answers.unreadable, sorted(unread))]
+    return [*found, *map(JobView.unreadable, sorted(unread))]
 
 
 def _leader(row: shapes.JobRow) -> JobId | None:

@@ -111,7 +111,7 @@ class Stage:
 
 @contextlib.contextmanager
 def arena(bed: Bed, folder: pathlib.Path) -> Iterator[tuple[Arena, Observer]]:
-    """A namespace of its own, and who sees what happens in it."""
+    """A namespace of its own, and an observer of what happens in it."""
     name = f"bench-{uuid.uuid4().hex[:8]}"
     folder.mkdir(parents=True, exist_ok=True)
     with _namespace(bed, name), Observer(pathlib.Path(bed.env["KUBECONFIG"]), name) as observer:

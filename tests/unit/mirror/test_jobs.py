@@ -183,6 +183,47 @@ def test_a_crowd_that_was_never_read_costs_one_full_list(make: Make) -> None:
     assert all(watch.known(job_id).view for job_id in ids)
 
 
+def test_of_very_many_jobs_there_is_never_a_list(make: Make) -> None:
+    """It would keep slurmrestd from all other answers for a minute: a few are read at a time."""
+    watch = make(patience=0.0, crowd=4, many=2, listed=3)
+    ids = [watch.submit(f"p{number}") for number in range(5)]
+    strays = [watch.submit(f"s{number}", known=False) for number in range(3)]
+    watch.clock.advance(1)
+    watch.mirror.sweep()
+    watch.start()
+    watch.mirror.poll()
+    for job_id in ids[:3]:
+        watch.lose(job_id)
+    watch.mirror.poll()
+    watch.mirror.details()
+    watch.mirror.recover()
+    assert watch.asked(r"/jobs/(\?|$)") == 0
+    assert [watch.known(one).certainty for one in ids[:3]] == [Certainty.GONE] * 3
+    assert all(watch.known(one).view for one in (*ids[3:], *strays))
+
+
+def test_a_job_that_cannot_be_read_is_there_all_the_same(make: Make) -> None:
+    """Where jobs are read one by one it may be any job, as in a list: what was known stays."""
+    watch = make(listed=0)
+    known = watch.submit("a")
+    watch.calls.plan(faults.Garble(b'{"jobs": [{"job_id": "x"}]}'), target=f"/job/{known}")
+    watch.mirror.recover()
+    assert watch.known(known).certainty is Certainty.SEEN
+
+
+def test_a_reading_of_all_states_that_takes_long_comes_seldom(make: Make) -> None:
+    """It may cost no more than the share of a processor."""
+    watch = make(sweep=10.0, share=0.1)
+    watch.calls.plan(faults.Delay(3.0), target=r"/jobs/state/$")
+    watch.mirror.sweep()
+    watch.clock.advance(20)
+    watch.mirror.step()
+    assert watch.asked(r"/jobs/state/$") == 1
+    watch.clock.advance(11)
+    watch.mirror.step()
+    assert watch.asked(r"/jobs/state/$") == 2
+
+
 def test_a_job_that_has_just_moved_is_not_read_for_its_details(make: Make) -> None:
     """Who binds it reads it anyway."""
     watch = make(patience=2.0)
@@ -228,8 +269,10 @@ def test_only_news_wakes_a_workload(watch: Watch, change: dict[str, object], tol
     assert bool(watch.woken) is told
 
 
-def test_recovery_rebuilds_the_table_from_one_list(watch: Watch) -> None:
+@pytest.mark.parametrize("listed", [10_000, 1])
+def test_recovery_rebuilds_the_table_from_one_list_or_without(make: Make, listed: int) -> None:
     """Ours are adopted with their attempts; those that Slurm lost are gone; strangers are remembered as such."""
+    watch = make(listed=listed)
     ours, lost = watch.submit("a", attempt=3, known=False), watch.submit("lost")
     theirs = watch.submit("b", cluster="elsewhere", known=False)
     watch.lose(lost)
@@ -237,8 +280,9 @@ def test_recovery_rebuilds_the_table_from_one_list(watch: Watch) -> None:
     assert watch.known(ours).owner.attempt == 3
     assert watch.known(lost).certainty is Certainty.GONE
     assert watch.table.get(theirs) is None
+    before = watch.asked(f"/job/{theirs}")
     watch.mirror.sweep()
-    assert watch.asked(f"/job/{theirs}") == 0
+    assert watch.asked(f"/job/{theirs}") == before
 
 
 def test_what_was_submitted_while_the_list_was_on_its_way_stays(watch: Watch) -> None:
