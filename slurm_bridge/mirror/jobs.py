@@ -110,7 +110,7 @@ class Mirror:
         """Rebuild the table from one full list; what was submitted meanwhile is newer than the list and stays."""
         before = [one for one in self._table.alive() if one.certainty is Certainty.SEEN]
         states = self._all_states()
-        views = self._one_by_one(states) if self._crowded else self._all()
+        views = self._read(states) if self._crowded else self._all()
         self._strays.begin(views)
         self._miss(before, views)
         self._swept = self._clock.now()
@@ -388,18 +388,6 @@ class Mirror:
         self._meet(views)
         return views
 
-    def _one_by_one(self, states: Iterable[JobId]) -> Sequence[JobView]:
-        """Likewise, without a list."""
-        views = []
-        for job_id in states:
-            try:
-                view = self._ask(lambda one=job_id: self._slurm.job(one))  # type: ignore[misc]
-            except errors.Unreadable:
-                view = JobView.unreadable(job_id)
-            views += [view] if view is not None else []
-        self._meet(views)
-        return views
-
     def _meet(self, views: Iterable[JobView]) -> None:
         for owner in (one.owner for one in views if one.state.phase is not Phase.ENDED):
             if owner is not None and owner.cluster == self._cluster_id and not self._served.serves(owner.namespace):
@@ -486,13 +474,13 @@ class Mirror:
         self._table.forget_ended(began - self._rhythm.sweep)
 
     def _read(self, job_ids: Iterable[JobId]) -> list[JobView]:
-        """A job that cannot be read belongs to no workload until it can be; the next sweep asks again."""
+        """One by one. What cannot be read belongs to no workload until it can be; the next sweep asks again."""
         found = []
         for job_id in job_ids:
             try:
                 view = self._ask(lambda one=job_id: self._slurm.job(one))  # type: ignore[misc]
             except errors.Unreadable:
-                continue
+                view = JobView.unreadable(job_id)
             found += [view] if view is not None else []
         self._meet(found)
         return found
