@@ -1,5 +1,6 @@
 """A full cluster on real servers: many pods run, more wait, nothing changes, a burst comes, the daemon starts anew."""
 
+import contextlib
 import dataclasses
 import pathlib
 import time
@@ -11,8 +12,10 @@ from clusterbench.testbed import Bed
 
 #: For each pod that runs so many wait, as in `make bench-size`.
 WAITING_PER_RUNNING = 1.5
-#: The pods that come last, while all others are there.
-BURST = 1000
+#: Of those that run one in so many comes last as a burst, while all others are there.
+BURST_OF = 20
+#: A daemon that finds so much may take so long until it is ready.
+_READY_SECONDS = 600.0
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
@@ -21,6 +24,7 @@ class Large:
 
     running: int
     waiting: int
+    burst: int
     filled_rate: float
     quiet_seconds: float
     quiet_cpu: float
@@ -37,8 +41,8 @@ class Large:
             "pods/s until those that run were bound": self.filled_rate,
             "calls/s": self.quiet_calls / self.quiet_seconds,
             "% of a processor": 100 * self.quiet_cpu / self.quiet_seconds,
-            f"pods/s of {BURST} more": self.burst_rate,
-            f"CPU ms per pod, of {BURST} more": 1000 * self.burst_cpu / BURST,
+            f"pods/s of {self.burst} more": self.burst_rate,
+            f"CPU ms per pod, of {self.burst} more": 1000 * self.burst_cpu / self.burst,
             "s of a cold start until it is ready": self.start_seconds,
             "CPU s of a cold start until it is ready": self.start_cpu,
             "MiB of memory, at most": self.memory_mib,
@@ -53,23 +57,24 @@ class Large:
 
 def measure(bed: Bed, running: int, seconds: float, folder: pathlib.Path) -> Large:
     """Fill the cluster, watch, let some more pods come, and start the daemon anew."""
-    contestant = contestants.ours_with(**idle_cost.SETTINGS)
-    waiting = int(running * WAITING_PER_RUNNING)
-    with turns.arena(bed, folder) as (arena, observer):
-        with contestant.enter(arena) as first:
-            stage = turns.Stage(arena, first, observer, contestant.scheduler)
+    waiting, burst = int(running * WAITING_PER_RUNNING), max(1, running // BURST_OF)
+    # The burst has a namespace of its own, and with it its share of the window, which the others have filled.
+    with turns.arena(bed, folder) as (arena, observer), turns.arena(bed, folder) as (late, watcher):
+        with _daemon(arena) as first:
+            stage = turns.Stage(arena, first, observer, contestants.OURS.scheduler)
             filled, _ = _bind(stage, running, "running")
             stage.create(waiting, "waiting", idle_cost.PARTITION).wait()
             idle_cost.settle(first)
-            before, meter, began = first.calls(), processes.Meter({contestant.name: first.pid}), time.monotonic()
+            before, meter, began = first.calls(), _meter(first), time.monotonic()
             time.sleep(seconds)
-            quiet_cpu, quiet, after = meter.read()[contestant.name], time.monotonic() - began, first.calls()
-            rate, cpu = _bind(stage, BURST, "burst")
+            quiet_cpu, quiet, after = meter.read()[contestants.OURS.name], time.monotonic() - began, first.calls()
+            rate, cpu = _bind(turns.Stage(late, first, watcher, contestants.OURS.scheduler), burst, "burst")
         began = time.monotonic()
-        with contestant.enter(arena) as second:
+        with _daemon(arena) as second:
             return Large(
                 running=running,
                 waiting=waiting,
+                burst=burst,
                 filled_rate=filled,
                 quiet_seconds=quiet,
                 quiet_cpu=quiet_cpu,
@@ -82,6 +87,14 @@ def measure(bed: Bed, running: int, seconds: float, folder: pathlib.Path) -> Lar
             )
 
 
+def _daemon(arena: contestants.Arena) -> contextlib.AbstractContextManager[contestants.Running]:
+    return contestants.ours(arena.bed.env, arena.folder, idle_cost.SETTINGS, _READY_SECONDS)
+
+
+def _meter(running: contestants.Running) -> processes.Meter:
+    return processes.Meter({contestants.OURS.name: running.pid})
+
+
 def _at_most(running: contestants.Running, seconds: float) -> float:
     """Once it has looked at every workload."""
     time.sleep(seconds)
@@ -90,7 +103,7 @@ def _at_most(running: contestants.Running, seconds: float) -> float:
 
 def _bind(stage: turns.Stage, pods: int, prefix: str) -> tuple[float, float]:
     """Pods per second, and the daemon's processor time."""
-    meter = processes.Meter({contestants.OURS.name: stage.running.pid})
+    meter = _meter(stage.running)
     created = stage.create(pods, prefix)
     stage.await_bound(pods, prefix, 60 + pods / turns.SLOWEST)
     created.wait()
