@@ -261,7 +261,7 @@ def test_a_forgotten_component_still_tears_the_job(port: Port, early: Early) -> 
     pass_limits(port, early)
     port.desk.until(lambda: not port.desk.states(leader + 1), "the component is forgotten", seconds=100)
     port.desk.servers.pass_time(100)
-    port.desk.until(lambda: port.desk.get(f"job/{leader}").status == 200, "the leader can be read", seconds=60)
+    port.desk.until(lambda: port.desk.get(f"job/{leader}").status == 200, "the leader can be read", seconds=100)
     assert not port.client.states([leader])[leader].torn
     assert ids_of(port, leader) == [leader]
     view = whole(port, leader)
