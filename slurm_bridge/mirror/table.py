@@ -4,6 +4,7 @@ import collections
 import threading
 from collections.abc import Callable, Collection, Iterable, Mapping
 
+from slurm_bridge.model import kinds
 from slurm_bridge.model.job import Phase
 from slurm_bridge.model.names import JobId, WorkloadKey
 from slurm_bridge.model.placeholder import Certainty, Placeholder
@@ -13,6 +14,9 @@ Listener = Callable[[WorkloadKey], None]
 
 #: Slurm has not said why the job waits, or has not been asked.
 NO_REASON = "None"
+
+#: Of how many groups the last attempt is remembered.
+MOST_ATTEMPTS = 10_000
 
 #: The job waits in Slurm's queue, or may do so.
 _UNSTARTED = (Phase.PENDING, Phase.UNKNOWN)
@@ -40,6 +44,9 @@ class Table:
         self._unread: dict[JobId, Placeholder] = {}
         self._ended: dict[JobId, Placeholder] = {}
         self._kept_for: dict[JobId, Placeholder] = {}
+        #: The last attempt of groups whose jobs were dropped, the latest last. A group may start anew, and Slurm
+        #: remembers the jobs of earlier attempts for a while.
+        self._attempts: dict[WorkloadKey, int] = {}
         self._phases = dict.fromkeys(Phase, 0)
         #: Of those that have held nodes: whether Slurm has shown the job, and whether it knows it no more.
         self._started = {(seen, gone): 0 for seen in (False, True) for gone in (False, True)}
@@ -80,6 +87,7 @@ class Table:
             self._count(old, -1)
             if old is not None:
                 self._unfile(old)
+                self._remember(old)
         if old is not None:
             self.changed(old.owner.key)
 
@@ -101,6 +109,14 @@ class Table:
         del filed[old.job_id]
         if not filed:
             del self._by_key[old.owner.key]
+
+    def _remember(self, old: Placeholder) -> None:
+        if old.owner.kind == kinds.PODS.kind or old.certainty is Certainty.MAYBE:
+            return
+        key = old.owner.key
+        self._attempts[key] = max(self._attempts.pop(key, 0), old.owner.attempt)
+        if len(self._attempts) > MOST_ATTEMPTS:
+            del self._attempts[next(iter(self._attempts))]
 
     def _count(self, placeholder: Placeholder | None, step: int) -> None:
         if placeholder is None:
@@ -138,6 +154,11 @@ class Table:
         if len(found) > 1:
             found.sort(key=lambda one: (one.owner.attempt, one.job_id))
         return tuple(found)
+
+    def next_attempt(self, key: WorkloadKey) -> int:
+        """The one after the last of those that were dropped: the same number in every daemon that has seen it."""
+        with self._lock:
+            return self._attempts.get(key, -1) + 1
 
     def lives(self, key: WorkloadKey) -> bool:
         """Some placeholder of this workload is not over."""

@@ -341,7 +341,6 @@ class Core:
         self.context.promised.end_all(key)
         self.queue.let_go(key)
         self.context.states.drop(key)
-        self.context.states.forget_attempt(key)
         self.context.table.changed(key)
 
     def _think(self, key: WorkloadKey, *, turn: bool) -> Act | Filed:

@@ -74,12 +74,10 @@ def over(placeholder: Placeholder, note: str, now: float) -> Placeholder:
     )
 
 
-def next_attempt(placeholder: Placeholder | None) -> int:
+def next_attempt(placeholder: Placeholder) -> int:
     """Which attempt a submit would be.
 
     An id that Slurm does not know is asked for again: should the job turn up after all, the taken id tells.
     """
-    if placeholder is None:
-        return 0
     step = 0 if placeholder.certainty is not Certainty.SEEN else 1
     return placeholder.owner.attempt + step

@@ -8,7 +8,7 @@ import dataclasses
 import enum
 import itertools
 import threading
-from collections import OrderedDict, deque
+from collections import OrderedDict
 from collections.abc import Callable, Iterator
 
 from slurm_bridge.cluster.snapshot import NodeFacts
@@ -21,9 +21,6 @@ from slurm_bridge.scheduler.eviction.cases import EvictionState, NodeHold
 from slurm_bridge.scheduler.reservations.cases import ReservationState
 from slurm_bridge.translate.rules import Rules
 from slurm_bridge.translate.translator import Translated
-
-#: How many groups are remembered by their last attempt.
-MOST_ATTEMPTS = 10_000
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
@@ -209,9 +206,6 @@ class WorkloadState:
     queued: QueueEntry | None = None
     #: Why it lines up, as its pods were told.
     notice: str | None = None
-    #: The last attempt of a group, which may start anew: Slurm remembers the jobs of earlier attempts for a while. The
-    #: latest MOST_ATTEMPTS are known.
-    attempt: int | None = None
     #: Bad experiences of it, or of the controller of workloads: the latest ones of a bounded number of records.
     avoided: AvoidedNodes | None = None
     stumbles: Stumbles | None = None
@@ -233,7 +227,6 @@ class WorkloadState:
             self.queued is None
             and self.current is None
             and self.notice is None
-            and self.attempt is None
             and self.avoided is None
             and self.stumbles is None
             and self.held is None
@@ -289,7 +282,6 @@ class WorkloadStore:
         #: The whole record of a workload, None where nothing is known of it. A method would take twice as long.
         self.find: Callable[[WorkloadKey], WorkloadState | None] = self._states.get
         self._regaining = Roll()
-        self._attempts: deque[WorkloadKey] = deque()
 
     def __len__(self) -> int:
         return len(self._states)
@@ -397,32 +389,6 @@ class WorkloadStore:
         if current.regaining is not None:
             self._regaining.leave(current.regaining)
             current.regaining = None
-
-    def next_attempt(self, key: WorkloadKey) -> int:
-        """The one after the last that is known."""
-        state = self._states.get(key)
-        return 0 if state is None or state.attempt is None else state.attempt + 1
-
-    def remember_attempt(self, key: WorkloadKey, attempt: int) -> None:
-        """The group has a job of this attempt."""
-        with self.lock:
-            state = self.open(key)
-            if state.attempt is None:
-                self._attempts.append(key)
-            state.attempt = attempt
-            if len(self._attempts) > MOST_ATTEMPTS:
-                first = self._attempts.popleft()
-                self._states[first].attempt = None
-                self.close(first)
-
-    def forget_attempt(self, key: WorkloadKey) -> None:
-        """Another daemon counts the attempts of this group from now on."""
-        with self.lock:
-            state = self._states.get(key)
-            if state is not None and state.attempt is not None:
-                state.attempt = None
-                self._attempts.remove(key)
-                self.close(key)
 
     def begin(self) -> None:
         """A leadership begins: how long something lasted in an earlier one is no measure of it now."""

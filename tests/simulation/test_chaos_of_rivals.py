@@ -73,9 +73,10 @@ def play_gangs(seed: int, token: pathlib.Path) -> World:
 
 #: Runs that have failed once: a pod was told to go again and again (19), or one with a guarantee never got it, because
 #: of a larger one or several small ones that had borrowed it, of a lowered maximum, of a clock that was behind, or of
-#: members without a place that a restart counted.
+#: members without a place that a restart counted; or two daemons that act at once counted the attempts of a group
+#: differently, because one of them had only read of its jobs (2964329).
 KNOWN = (7, 19, 20, 31, 33, 39, 42, 60, 65, 69, 70)
-KNOWN_GANGS = (42, 138, 198, 207, 218)
+KNOWN_GANGS = (42, 138, 198, 207, 218, 2964329)
 
 
 @pytest.mark.parametrize("number", KNOWN)

@@ -15,7 +15,7 @@ from loguru import logger
 from slurm_bridge.hooks import honoured_demands
 from slurm_bridge.hooks.chain import Plan
 from slurm_bridge.mirror import readings
-from slurm_bridge.model import job, kinds, names
+from slurm_bridge.model import job, names
 from slurm_bridge.model.job import Done, JobRequest, Refusal, Refused, Unknown
 from slurm_bridge.model.placeholder import Certainty, Placeholder
 from slurm_bridge.scheduler import desired_job, records, state, words
@@ -50,9 +50,9 @@ def submit(
     for pod in desired.workload.pods:
         # Bindings whose answer was lost did not happen: the room that was kept for them is free.
         ctx.keeper.forget(pod.uid)
-    attempt = ctx.states.next_attempt(desired.workload.root.key)
-    first = attempt if placeholder is None else records.next_attempt(placeholder)
-    return _send(ctx, desired, planned, first, served)
+    root = desired.workload.root
+    attempt = ctx.table.next_attempt(root.key) if placeholder is None else records.next_attempt(placeholder)
+    return _send(ctx, desired, planned, attempt, served)
 
 
 def _declined_lately(ctx: SchedulerContext, desired: DesiredJob, planned: Plan) -> Filed | None:
@@ -114,8 +114,6 @@ def _created(ctx: SchedulerContext, desired: DesiredJob, planned: Plan, request:
         if not one.alive:
             ctx.table.drop(one.job_id)
     ctx.mirror.nudge()
-    if request.owner.kind != kinds.PODS.kind:
-        ctx.states.remember_attempt(request.owner.key, request.owner.attempt)
     ctx.counters.attempt("submitted")
     ctx.say(desired.workload, "SlurmJobPending", words.waiting(new), key=words.key(new))
     if planned.told:

@@ -2,6 +2,7 @@
 
 import dataclasses
 from collections import Counter
+from typing import Any
 
 import pytest
 from hypothesis import given
@@ -11,6 +12,7 @@ from slurm_bridge.mirror import table
 from slurm_bridge.mirror.breaker import Breaker
 from slurm_bridge.mirror.table import Table
 from slurm_bridge.model.job import Phase
+from slurm_bridge.model.marks import Owner
 from slurm_bridge.model.names import JobId
 from slurm_bridge.model.placeholder import Certainty, Placeholder
 from tests.unit.mirror.watching import gone, maybe, owner, placeholder
@@ -30,6 +32,11 @@ placeholders = st.builds(
     st.sampled_from(("", "1 n1")),
 )
 changes = st.lists(st.one_of(placeholders, st.integers(1, 6)), max_size=30)
+
+
+def group(uid: str = "u", **more: Any) -> Owner:
+    """The record of Job team/u."""
+    return owner(uid, kind="Job", **more)
 
 
 @given(changes)
@@ -121,6 +128,31 @@ def test_placeholders_of_a_workload_come_in_the_order_of_attempts() -> None:
     for job_id, attempt in ((7, 1), (9, 0), (8, 2)):
         made.put(placeholder(job_id, attempt=attempt))
     assert [one.owner.attempt for one in made.of(owner("u").key)] == [0, 1, 2]
+
+
+def test_the_attempts_of_a_group_go_on_when_its_jobs_were_dropped() -> None:
+    """Each daemon that has seen a job of it asks for the same attempt next, whichever of them submitted the job."""
+    made = Table(lambda _uid: None)
+    for job_id, attempt in ((7, 1), (9, 0)):
+        made.put(placeholder(job_id, owner=group(attempt=attempt)))
+    made.put(placeholder(8, owner=group(attempt=5), certainty=Certainty.MAYBE))
+    assert made.next_attempt(group().key) == 0
+    for one in made.all():
+        made.drop(one.job_id)
+    assert made.next_attempt(group().key) == 2
+
+
+def test_attempts_of_the_latest_groups_are_known(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Of many groups, those of which a job was dropped last; of pods none, for they do not start anew."""
+    monkeypatch.setattr(table, "MOST_ATTEMPTS", 2)
+    made = Table(lambda _uid: None)
+    for number, uid in enumerate("abac"):
+        made.put(placeholder(owner=group(uid, attempt=number)))
+        made.drop(JobId(1))
+    made.put(placeholder(attempt=3))
+    made.drop(JobId(1))
+    assert [made.next_attempt(group(uid).key) for uid in "abc"] == [3, 0, 4]
+    assert made.next_attempt(owner().key) == 0
 
 
 def test_vanished_counts_only_jobs_that_have_held_nodes() -> None:

@@ -21,9 +21,9 @@ from tests.direct_line import Line
 from tests.direct_pool import DirectPool
 
 
-def owner(uid: str = "u", *, cluster: str = "here", attempt: int = 0, **more: Any) -> Owner:
-    """The record of pod team/u."""
-    return Owner(cluster=cluster, kind="Pod", namespace="team", name=uid, uid=uid, attempt=attempt, **more)
+def owner(uid: str = "u", *, kind: str = "Pod", cluster: str = "here", attempt: int = 0, **more: Any) -> Owner:
+    """The record of pod team/u, or of another workload of this name."""
+    return Owner(cluster=cluster, kind=kind, namespace="team", name=uid, uid=uid, attempt=attempt, **more)
 
 
 def state_of(words: str) -> JobState:

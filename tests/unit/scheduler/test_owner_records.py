@@ -47,13 +47,12 @@ def test_a_job_that_we_cancelled_is_over_at_once() -> None:
 @pytest.mark.parametrize(
     ("known", "attempt"),
     [
-        (None, 0),
         (placeholder(words="CANCELLED", attempt=2), 3),
         (maybe(attempt=2), 2),
         (gone(attempt=2), 2),
     ],
 )
-def test_the_next_attempt_goes_on_only_from_what_is_known(known: Placeholder | None, attempt: int) -> None:
+def test_the_next_attempt_goes_on_only_from_what_is_known(known: Placeholder, attempt: int) -> None:
     """An id that Slurm does not know is asked for again: if the job turns up after all, the taken id tells."""
     assert records.next_attempt(known) == attempt
 

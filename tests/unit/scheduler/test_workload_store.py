@@ -37,7 +37,6 @@ def test_a_record_with_any_part_is_not_empty(part: str) -> None:
 def test_what_a_look_has_left_ends_with_drop(states: WorkloadStore) -> None:
     """Whatever else is known of the workload."""
     states.of(KEY).announced = True
-    states.remember_attempt(KEY, 3)
     states.drop(KEY)
     assert states.get(KEY) is None
     assert not states.of(KEY).announced
@@ -47,12 +46,11 @@ def test_parts_with_an_end_of_their_own_outlive_drop(states: WorkloadStore) -> N
     """A pod that was refused is replaced by another of the same controller."""
     avoided, queue = Avoided(states), WorkQueue(states, VirtualClock(), str)
     states.of(KEY)
-    states.remember_attempt(KEY, 3)
     avoided.add(KEY, "n1", "full", 0.0)
     avoided.stumble(KEY)
     queue.activate(KEY)
     states.drop(KEY)
-    assert (states.next_attempt(KEY), avoided.tries(KEY), queue.line_news()) == (4, 1, {KEY: True})
+    assert (avoided.tries(KEY), queue.line_news()) == (1, {KEY: True})
     assert avoided.nodes((KEY,), 1.0, lambda _name: None).keys() == {"n1"}
 
 
@@ -95,20 +93,10 @@ def test_jobs_that_regain_their_nodes_are_told_of_in_turn(states: WorkloadStore)
     assert states.regaining == (keys[0], keys[3])
 
 
-def test_attempts_of_the_latest_groups_are_known(states: WorkloadStore, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Of many groups, those that had their first one last."""
-    monkeypatch.setattr(state, "MOST_ATTEMPTS", 2)
-    for number, key in enumerate("abac"):
-        states.remember_attempt(WorkloadKey(key), number)
-    assert [states.next_attempt(WorkloadKey(key)) for key in "abc"] == [0, 2, 4]
-    assert len(states) == 2
-
-
 def test_a_leadership_begins_without_what_was_measured_in_the_last(states: WorkloadStore) -> None:
     """What the workload wants is the same under any leader."""
     states.of(KEY).leadership.settling_since = 1.0
     states.of(KEY).update_refused = "refused"
-    states.remember_attempt(WorkloadKey("b"), 1)
     states.begin()
     assert states.of(KEY).leadership == state.Leadership()
     assert states.of(KEY).update_refused == "refused"
