@@ -68,7 +68,7 @@ class Mirror:
         self._read_first = self._read_again = 0.0
         self._pace, self._part, self._round = PollPace(self._rhythm), 0, 0.0
         #: All that have run for a while, and each part of them that was asked for since one joined or left.
-        self._parted: tuple[tuple[Placeholder, ...], dict[int, list[Placeholder]]] = (), {}
+        self._parted: tuple[tuple[JobId, ...], dict[int, list[JobId]]] = (), {}
         self._strays = Strays(table, lambda view: self._ours(view.owner))
         #: How many jobs the last full list had: what the next one will cost.
         self._listed = 0
@@ -172,10 +172,10 @@ class Mirror:
         if self._part == 0:
             self._round = began
         mine = self._mine(settled, parts)
-        changed = self.poll(mine)
+        changed = self.poll(self._table.alive_among(mine))
         cost = self._clock.now() - began
         if changed:
-            self.poll([one for one in settled if one.job_id % parts != self._part and self._is_known(one)])
+            self.poll(self._table.alive_among(job_id for job_id in settled if job_id % parts != self._part))
             self._period = self._rhythm.fastest
             self._due = min(self._due, self._clock.now() + self._period)
         if changed or self._part == parts - 1:
@@ -185,13 +185,13 @@ class Mirror:
         self._settled_due = self._clock.now() + pause
         return bool(mine)
 
-    def _mine(self, settled: tuple[Placeholder, ...], parts: int) -> list[Placeholder]:
+    def _mine(self, settled: tuple[JobId, ...], parts: int) -> list[JobId]:
         """Those of the part whose turn it is; looked for only once while none has joined or left."""
         if settled is not self._parted[0]:
             self._parted = settled, {}
         found = self._parted[1].get(self._part)
         if found is None:
-            found = self._parted[1][self._part] = [one for one in settled if one.job_id % parts == self._part]
+            found = self._parted[1][self._part] = [job_id for job_id in settled if job_id % parts == self._part]
         return found
 
     def _keep_fresh(self) -> None:
@@ -238,7 +238,7 @@ class Mirror:
         return len(moved) + len(missing)
 
     def _states(self, jobs: Sequence[Placeholder]) -> Mapping[JobId, JobStates]:
-        if self._rhythm.full_states_above < len(jobs) <= self._rhythm.listed:
+        if self._rhythm.full_states_above < len(jobs) <= self._rhythm.listed and not self._crowded:
             return self._all_states()
         ids = [one.job_id for one in jobs]
         return self._ask(lambda: self._slurm.states(ids))

@@ -26,7 +26,7 @@ class Rhythm:
     slowest: float = 5.0
     calm: float = 0.5
     share: float = 0.03
-    part: int = 1000
+    part: int = 1800
     first_details_per_second: float = 10.0
     details_per_second: float = 1.0
     patience: float = 2.0

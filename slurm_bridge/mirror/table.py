@@ -37,9 +37,9 @@ class Table:
         self._living: dict[JobId, Placeholder] = {}
         #: Of these, those that have run for a while, as far as `divided` has seen; those that may move; and those that
         #: were not read since they came to their phase.
-        self._settled: dict[JobId, Placeholder] = {}
+        self._settled: dict[JobId, None] = {}
         #: The same, until one joins or leaves.
-        self._all_settled: tuple[Placeholder, ...] | None = ()
+        self._all_settled: tuple[JobId, ...] | None = ()
         self._moving: dict[JobId, Placeholder] = {}
         self._unread: dict[JobId, Placeholder] = {}
         self._ended: dict[JobId, Placeholder] = {}
@@ -68,7 +68,7 @@ class Table:
             self._by_id[new.job_id] = new
             if old is not None and old.read != new.read:
                 self._living.pop(new.job_id, None)
-            self._sort(new)
+            self._sort(new, old)
             self._by_key.setdefault(new.owner.key, {})[new.job_id] = None
             self._count(new, +1)
         if robbed is not None:
@@ -91,17 +91,20 @@ class Table:
         if old is not None:
             self.changed(old.owner.key)
 
-    def _sort(self, new: Placeholder) -> None:
+    def _sort(self, new: Placeholder, old: Placeholder | None) -> None:
         joined, left = (self._living, self._ended) if new.alive else (self._ended, self._living)
         joined[new.job_id] = new
         left.pop(new.job_id, None)
-        self._unsettle(new.job_id)
-        _file(self._moving, new, there=new.alive)
+        still = old is not None and new.phase is Phase.RUNNING and new.since == old.since
+        if not still:
+            self._unsettle(new.job_id)
+        _file(self._moving, new, there=new.alive and new.job_id not in self._settled)
         _file(self._unread, new, there=new.alive and (new.read is None or new.read < new.since))
         _file(self._kept_for, new, there=new.alive and bool(new.owner.reserved))
 
     def _unsettle(self, job_id: JobId) -> None:
-        if self._settled.pop(job_id, None) is not None:
+        if job_id in self._settled:
+            del self._settled[job_id]
             self._all_settled = None
 
     def _unfile(self, old: Placeholder) -> None:
@@ -175,18 +178,24 @@ class Table:
         with self._lock:
             return tuple(self._living.values())
 
-    def divided(self, before: float) -> tuple[tuple[Placeholder, ...], tuple[Placeholder, ...]]:
-        """Those that live: all that may move soon, and all that have run since before that moment.
+    def alive_among(self, job_ids: Iterable[JobId]) -> list[Placeholder]:
+        """Those of these jobs that Slurm may still change."""
+        with self._lock:
+            return [one for one in map(self._living.get, job_ids) if one is not None]
 
-        The second are the same tuple while none has joined or left them.
+    def divided(self, before: float) -> tuple[tuple[Placeholder, ...], tuple[JobId, ...]]:
+        """Those that live: all that may move soon, and the ids of all that have run since before that moment.
+
+        The second are the same tuple while none has joined or left them, however often they are read.
         """
         with self._lock:
             for one in tuple(self._moving.values()):
                 if one.since <= before and one.phase is Phase.RUNNING:
-                    self._settled[one.job_id] = self._moving.pop(one.job_id)
+                    del self._moving[one.job_id]
+                    self._settled[one.job_id] = None
                     self._all_settled = None
             if self._all_settled is None:
-                self._all_settled = tuple(self._settled.values())
+                self._all_settled = tuple(self._settled)
             return tuple(self._moving.values()), self._all_settled
 
     def unread(self) -> tuple[Placeholder, ...]:

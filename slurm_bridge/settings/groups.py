@@ -239,7 +239,8 @@ nothing changes. It determines how soon the end of a job is noticed: after half 
     """How many waiting jobs are read in full per second. It determines how soon a hold, an edit or a new reason is \
 noticed."""
     full_list_above: Count = 4000
-    """If the bridge has more jobs than this, the states of all jobs are read instead of those of its own jobs."""
+    """If the bridge asks for the states of more jobs than this, and Slurm has at most 10 000 jobs, the states of all \
+jobs are read."""
     vanished_minimum: Count = 10
     """The breaker opens, and no pod is deleted, when at least this many of the bridge's jobs have vanished from Slurm \
 at once, and at least `vanished_fraction` of them."""

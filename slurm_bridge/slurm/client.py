@@ -28,7 +28,7 @@ from slurm_bridge.model.slurmconf import SlurmConf
 from slurm_bridge.model.slurmnode import NewNodes, NodeChange, NodeListing, Partition, Ping, SlurmNode
 from slurm_bridge.model.slurmtoken import TokenLife
 from slurm_bridge.runtime import retries
-from slurm_bridge.runtime.caches import ValueCache
+from slurm_bridge.runtime.caches import AnswerCache, ValueCache
 from slurm_bridge.runtime.http.messages import HttpAnswer, HttpRequest
 from slurm_bridge.runtime.oddities import Oddities
 from slurm_bridge.slurm import (
@@ -55,6 +55,8 @@ R = TypeVar("R")
 M = TypeVar("M")
 
 _NOT_MODIFIED = 304
+#: How many answers of jobs/state are kept at most, and for how long. The mirror asks for at most 25 parts in turn.
+_MOST_STATES, _STATES_SECONDS = 32, 60.0
 
 
 class SlurmClient:
@@ -76,6 +78,7 @@ class SlurmClient:
         self._dialogue = Dialogue(settings, now=clock.now, connect=connect)
         self._threads: Mapping[str, int] = {}
         self._no_components = False
+        self._known_states = AnswerCache[str, tuple[bytes, Mapping[JobId, JobStates]]](most=_MOST_STATES)
         ttl, now = settings.cache_ttl, clock.now
         self._nodes: ValueCache[tuple[SlurmNode, ...]] = ValueCache(self._read_nodes, ttl=ttl, now=now)
         self._partitions: ValueCache[tuple[Partition, ...]] = ValueCache(self._read_partitions, ttl=ttl, now=now)
@@ -146,12 +149,10 @@ class SlurmClient:
     def states(self, job_ids: Collection[JobId] | None = None) -> Mapping[JobId, JobStates]:
         if job_ids is None:
             return answers.states(self._read(calls.ALL_STATES, shapes.States).jobs, components=False)
-        wanted = set(job_ids)
-        asked = [calls.ALL_STATES]
-        if not calls.FULL_LIST_FROM < len(wanted) <= calls.FULL_LIST_TO:
-            asked = [calls.states(chunk) for chunk in calls.chunks(sorted(wanted))]
-        listed = [row for call in asked for row in self._read(call, shapes.States).jobs]
-        return {job_id: found for job_id, found in answers.states(listed).items() if job_id in wanted}
+        found: dict[JobId, JobStates] = {}
+        for chunk in calls.chunks(sorted(set(job_ids))):
+            found |= self._tried(functools.partial(self._read_states, chunk))
+        return found
 
     def job(self, job_id: JobId) -> JobView | None:
         with self._one(job_id):
@@ -276,6 +277,20 @@ class SlurmClient:
 
     def _read(self, call: HttpRequest, shape: type[T]) -> T:
         return self._ask(call, shape)[0]
+
+    def _read_states(self, job_ids: Sequence[JobId]) -> Mapping[JobId, JobStates]:
+        """Of jobs that run for hours the answer lists the very same rows each time: they are read once."""
+        call = calls.states(job_ids)
+        answer, now = self._dialogue.ask(call), self._clock.now()
+        mark, before = replies.mark(answer), self._known_states.recall(call.path, now=now)
+        if before is not None and before[0] == mark:
+            return before[1]
+        listed, odd = self._known(replies.read(answer, shapes.States))
+        wanted = set(job_ids)
+        found = {job_id: one for job_id, one in answers.states(listed.jobs).items() if job_id in wanted}
+        if mark is not None and not odd:
+            self._known_states.keep(call.path, (mark, found), until=now + _STATES_SECONDS)
+        return found
 
     def _ask(self, call: HttpRequest, shape: type[T]) -> tuple[T, tuple[rows.UnreadableRow, ...]]:
         """The answer, and the rows of it that cannot be read; others have nothing to do with them."""

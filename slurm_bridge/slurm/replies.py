@@ -1,11 +1,13 @@
 """An answer to a read: either exactly the shape that was asked for, or an error of ours."""
 
+import hashlib
 from collections.abc import Collection
 from typing import TypeVar
 
 import msgspec
 
 from slurm_bridge import errors
+from slurm_bridge.runtime import json_decoder
 from slurm_bridge.runtime.http.messages import HttpAnswer
 from slurm_bridge.slurm import error_numbers, rows, shapes
 from slurm_bridge.slurm.rows import UnreadableRow
@@ -30,6 +32,15 @@ def read(answer: HttpAnswer, shape: type[T]) -> tuple[T, tuple[UnreadableRow, ..
     if found[0].errors:
         raise failure(answer, found[0])
     return found
+
+
+def mark(answer: HttpAnswer) -> bytes | None:
+    """A digest of the rows of jobs/state: equal for equal rows. None of an answer that is not whole and error-free."""
+    try:
+        found = json_decoder.decoder(shapes.StatesUnread).decode(answer.body)
+    except (msgspec.DecodeError, *rows.ODD):
+        return None
+    return hashlib.blake2b(found.jobs, digest_size=16).digest() if answer.ok and not found.errors else None
 
 
 def decode(answer: HttpAnswer, shape: type[T]) -> T | None:

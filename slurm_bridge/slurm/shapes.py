@@ -95,6 +95,12 @@ class States(Envelope, frozen=True, gc=False, kw_only=True):
     jobs: list[StateRow]
 
 
+class StatesUnread(Envelope, frozen=True, gc=False, kw_only=True):
+    """The same with the rows as they came."""
+
+    jobs: msgspec.Raw
+
+
 class StepId(WireShape, frozen=True, gc=False):
     """Carries the only identity of a job that is never issued twice."""
 

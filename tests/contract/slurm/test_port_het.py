@@ -256,17 +256,16 @@ def pass_limits(port: Port, early: Early) -> None:
 
 @pytest.mark.ageing
 def test_a_forgotten_component_still_tears_the_job(port: Port, early: Early) -> None:
-    """jobs/state says nothing of it any more, the leader's record does."""
+    """jobs/state says nothing of it any more, the list of jobs does; it is not safe to ask for the leader alone.
+
+    slurmctld 26.05.5 then reads the record that it has freed: the answer is an error for a while, or slurmctld dies.
+    """
     leader = JobId(early.torn)
     pass_limits(port, early)
     port.desk.until(lambda: not port.desk.states(leader + 1), "the component is forgotten", seconds=100)
-    port.desk.servers.pass_time(100)
-    port.desk.until(lambda: port.desk.get(f"job/{leader}").status == 200, "the leader can be read", seconds=100)
     assert not port.client.states([leader])[leader].torn
-    assert ids_of(port, leader) == [leader]
-    view = whole(port, leader)
-    assert (view.state.phase, view.torn) == (Phase.RUNNING, True)
-    assert [one.torn for one in port.client.jobs() if one.job_id == leader] == [True]
+    listed = [one for one in port.client.jobs() if one.job_id == leader]
+    assert [(one.state.phase, one.torn) for one in listed] == [(Phase.RUNNING, True)]
     assert isinstance(port.client.cancel(leader), Done | Refused)
     assert port.client.states([leader])[leader].phase is Phase.ENDED
 

@@ -183,6 +183,20 @@ def test_a_crowd_that_was_never_read_costs_one_full_list(make: Make) -> None:
     assert all(watch.known(job_id).view for job_id in ids)
 
 
+def test_among_very_many_jobs_of_others_ours_are_asked_for_by_id(make: Make) -> None:
+    """The list of all would cost slurmctld more with each job of others."""
+    watch = make(full_states_above=2, listed=4)
+    ids = [watch.submit(uid) for uid in "abc"]
+    for uid in "de":
+        watch.disguise(watch.submit(uid, known=False), "")
+    watch.mirror.recover()
+    full = watch.asked(r"/jobs/state/$")
+    watch.mirror.poll()
+    assert watch.asked(r"/jobs/state/$") == full
+    assert watch.asked(r"/jobs/state/\?job_id=") == 1
+    assert all(watch.known(job_id).certainty is Certainty.SEEN for job_id in ids)
+
+
 def test_of_very_many_jobs_there_is_never_a_list(make: Make) -> None:
     """It would keep slurmrestd from all other answers for a minute: a few are read at a time."""
     watch = make(patience=0.0, crowd=4, many=2, listed=3)

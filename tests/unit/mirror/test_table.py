@@ -82,8 +82,11 @@ def test_those_that_run_for_a_while_those_that_were_not_read_and_their_order_fol
             before = data.draw(st.integers(0, 9))
             moving, settled = made.divided(float(before))
             running = {one for one in plain.values() if one.alive and one.phase is Phase.RUNNING}
-            assert {*moving, *settled} == {one for one in plain.values() if one.alive}
-            assert {one for one in running if one.since <= before} <= set(settled) <= running
+            ran = made.alive_among(settled)
+            assert len(ran) == len(settled)
+            assert {*moving, *ran} == {one for one in plain.values() if one.alive}
+            assert len(moving) + len(ran) == len(made.alive())
+            assert {one for one in running if one.since <= before} <= set(ran) <= running
     living = [one for one in plain.values() if one.alive]
     assert set(made.unread()) == {one for one in living if one.read is None or one.read < one.since}
     moments = [one.read for one in made.alive() if one.read is not None and one.read > 0]
@@ -97,9 +100,11 @@ def test_those_that_run_for_a_while_are_listed_anew_only_when_one_joins_or_leave
         made.put(placeholder(job_id, "a", "RUNNING"))
     _, settled = made.divided(1e9)
     made.put(placeholder(3, "b"))
+    made.put(placeholder(2, "a", "RUNNING", read=5.0))
     assert made.divided(1e9)[1] is settled
+    assert made.alive_among((JobId(2), JobId(4))) == [placeholder(2, "a", "RUNNING", read=5.0)]
     made.drop(JobId(1))
-    assert [one.job_id for one in made.divided(1e9)[1]] == [2]
+    assert made.divided(1e9)[1] == (2,)
 
 
 def test_who_owns_a_placeholder_is_told_of_every_change() -> None:
