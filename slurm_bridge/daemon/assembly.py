@@ -102,6 +102,7 @@ def build(settings: Settings, inputs: CoreInputs) -> Assembly:
         rhythm=configuration.rhythm(settings),
         served=inputs.served,
     )
+    mirror.each = inputs.each
     context = SchedulerContext(
         cluster=inputs.cluster,
         slurm=inputs.slurm,

@@ -31,7 +31,7 @@ from slurm_bridge.model.job import JobStates, JobView, Phase
 from slurm_bridge.model.marks import Owner
 from slurm_bridge.model.names import NO_JOB, JobId
 from slurm_bridge.model.placeholder import Certainty, NotOurs, Placeholder
-from slurm_bridge.runtime import backoff
+from slurm_bridge.runtime import backoff, hands
 
 T = TypeVar("T")
 
@@ -41,6 +41,8 @@ SETTLED = 3.0
 TOGETHER = 10
 #: One job read alone costs as much as so many in a list of all.
 SINGLE_COSTS = 4
+#: So many are read alone before what they say is looked at.
+ROUND = 100
 
 
 class Mirror:
@@ -60,6 +62,8 @@ class Mirror:
         self._cluster_id = cluster_id
         #: Jobs for other namespaces are another daemon's.
         self._served = served
+        #: What reads many jobs: several at once where there are hands for it.
+        self.each: hands.Each = hands.in_turn
         self._rhythm = rhythm or Rhythm()
         self._period = self._rhythm.fastest
         self._due = self._settled_due = self._swept = self._polled = 0.0
@@ -474,16 +478,25 @@ class Mirror:
         self._table.forget_ended(began - self._rhythm.sweep)
 
     def _read(self, job_ids: Iterable[JobId]) -> list[JobView]:
-        """One by one. What cannot be read belongs to no workload until it can be; the next sweep asks again."""
-        found = []
-        for job_id in job_ids:
-            try:
-                view = self._ask(lambda one=job_id: self._slurm.job(one))  # type: ignore[misc]
-            except errors.Unreadable:
-                view = JobView.unreadable(job_id)
-            found += [view] if view is not None else []
+        """Each alone. What cannot be read belongs to no workload until it can be; the next sweep asks again."""
+        found: list[JobView] = []
+        left = iter(job_ids)
+        for first in left:
+            # One of them is read in this thread: its calls show that it makes progress.
+            others = tuple(itertools.islice(left, ROUND - 1))
+            views = [self._view(first), *self.each(self._view, others)]
+            if len(views) <= len(others):
+                raise errors.Unavailable("the daemon ends: not all jobs were read")
+            self._answered()
+            found += [view for view in views if view is not None]
         self._meet(found)
         return found
+
+    def _view(self, job_id: JobId) -> JobView | None:
+        try:
+            return self._slurm.job(job_id)
+        except errors.Unreadable:
+            return JobView.unreadable(job_id)
 
     def _ask(self, question: Callable[[], T]) -> T:
         """Any read; an answer is the proof that Slurm serves, which `ping` is not."""

@@ -1,11 +1,13 @@
 """How the mirror learns what became of our jobs: cheaply, and never from silence."""
 
 import pathlib
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from typing import Any
 
 import pytest
 
 from slurm_bridge import errors
+from slurm_bridge.mirror import jobs
 from slurm_bridge.mirror.jobs import TOGETHER
 from slurm_bridge.model.job import Phase
 from slurm_bridge.model.names import JobId
@@ -223,6 +225,33 @@ def test_a_job_that_cannot_be_read_is_there_all_the_same(make: Make) -> None:
     watch.calls.plan(faults.Garble(b'{"jobs": [{"job_id": "x"}]}'), target=f"/job/{known}")
     watch.mirror.recover()
     assert watch.known(known).certainty is Certainty.SEEN
+
+
+def test_many_that_are_read_alone_are_read_at_the_same_time(make: Make, monkeypatch: pytest.MonkeyPatch) -> None:
+    """By those hands that the daemon has; the thread that asks reads one in each round, and shows that it lives."""
+    monkeypatch.setattr(jobs, "ROUND", 3)
+    rounds: list[list[JobId]] = []
+
+    def each(do: Callable[[Any], Any], things: Sequence[Any], /) -> list[Any]:
+        rounds.append([*things])
+        return [do(one) for one in things]
+
+    watch = make(listed=0)
+    watch.mirror.each = each
+    ids = [watch.submit(f"p{number}", known=False) for number in range(5)]
+    watch.mirror.recover()
+    assert [len(one) for one in rounds] == [2, 1]
+    assert all(watch.known(job_id).view for job_id in ids)
+
+
+def test_jobs_that_a_daemon_that_ends_leaves_unread_have_not_vanished(make: Make) -> None:
+    """Its hands begin nothing any more."""
+    watch = make(listed=0)
+    watch.mirror.each = lambda _do, _things: []
+    ids = [watch.submit(f"p{number}") for number in range(2)]
+    with pytest.raises(errors.Unavailable, match="not all jobs were read"):
+        watch.mirror.recover()
+    assert all(watch.known(job_id).certainty is Certainty.SEEN for job_id in ids)
 
 
 def test_a_reading_of_all_states_that_takes_long_comes_seldom(make: Make) -> None:
