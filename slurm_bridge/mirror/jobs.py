@@ -336,11 +336,27 @@ class Mirror:
 
     def look(self, job_id: JobId, owner: Owner, *, tell: bool = True) -> Placeholder | None:
         """Read one job and see whether it is (still) that workload's; None when there is no such job of ours."""
+        known = self._table.get(job_id)
+        if known is not None and known.torn and known.owner.same_workload(owner) and self._is_alone(known):
+            return self._table.get(job_id)
         view = self._ask(lambda: self._slurm.job(job_id))
         if view is None or view.owner is None or not view.owner.same_workload(owner):
             self._missed(job_id, owner, taken=view is not None)
             return None
         return self.adopt(view, tell=tell)
+
+    def _is_alone(self, torn: Placeholder) -> bool:
+        """Slurm has forgotten the other components. What is left is known by its state.
+
+        slurmctld 26.05.5 reads freed memory when it is asked for the record of such a leader: it answers with an error,
+        or dies.
+        """
+        seen = self._ask(lambda: self._slurm.states([torn.job_id])).get(torn.job_id)
+        if seen is None or len(seen.components) > 1:
+            return False
+        if readings.moved(torn, seen):
+            self._move(torn, seen)
+        return True
 
     def look_whose(self, job_id: JobId, owner: Owner) -> Placeholder | NotOurs | None:
         """Likewise, for a job that pods name: another workload of the same namespace may be its owner now.

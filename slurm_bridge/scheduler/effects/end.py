@@ -242,8 +242,8 @@ def again(ctx: SchedulerContext, desired: DesiredJob, placeholder: Placeholder) 
         return AT_ONCE
     if read is not None and read.torn:
         # A component ended before the others had started: they never would.
-        parts = ctx.slurm.components(read.job_id)
-        cancelled = any("CANCELLED" in one.state.words for one in parts)
+        seen = ctx.slurm.states([read.job_id]).get(read.job_id)
+        cancelled = seen is not None and any("CANCELLED" in one.state.words for one in seen.components)
         if cancelled and not desired_job.answered(desired, read):
             park(ctx, desired, read, f"a component of Slurm job {read.job_id} was cancelled before the pods had nodes")
         if not cancel.withdraw(ctx, read, "a component of it has ended", noted=True):

@@ -1,5 +1,6 @@
 """How the mirror learns what became of our jobs: cheaply, and never from silence."""
 
+import dataclasses
 import pathlib
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -9,7 +10,7 @@ import pytest
 from slurm_bridge import errors
 from slurm_bridge.mirror import jobs
 from slurm_bridge.mirror.jobs import TOGETHER
-from slurm_bridge.model.job import Phase
+from slurm_bridge.model.job import Done, JobRequest, Memory, Phase
 from slurm_bridge.model.names import JobId
 from slurm_bridge.model.placeholder import Certainty
 from slurm_bridge.sim import faults
@@ -225,6 +226,26 @@ def test_a_job_that_cannot_be_read_is_there_all_the_same(make: Make) -> None:
     watch.calls.plan(faults.Garble(b'{"jobs": [{"job_id": "x"}]}'), target=f"/job/{known}")
     watch.mirror.recover()
     assert watch.known(known).certainty is Certainty.SEEN
+
+
+def test_the_leader_of_a_forgotten_component_is_not_asked_for(watch: Watch) -> None:
+    """slurmctld may die of it. The list has said that the job is torn, and its state that the leader still lives."""
+    part = JobRequest(name="part", owner=owner(), memory=Memory(mib=100))
+    made = watch.slurm.submit(dataclasses.replace(part, components=(part,)))
+    assert isinstance(made, Done)
+    watch.start()
+    assert isinstance(watch.slurm.cancel(JobId(made.job_id + 1)), Done)
+    watch.clock.advance(31)
+    watch.start()
+    watch.mirror.recover()
+    found = watch.mirror.look(made.job_id, owner())
+    assert found is not None
+    assert found.torn
+    assert watch.asked(f"/job/{made.job_id}") == 0
+    assert isinstance(watch.slurm.cancel(made.job_id), Done)
+    ended = watch.mirror.look(made.job_id, owner())
+    assert ended is not None
+    assert (ended.torn, ended.alive) == (False, False)
 
 
 def test_many_that_are_read_alone_are_read_at_the_same_time(make: Make, monkeypatch: pytest.MonkeyPatch) -> None:
