@@ -53,6 +53,8 @@ class CoreInputs:
     views: Callable[[frozenset[Need]], Mapping[Need, View]] = lambda _needs: {}
     count: Count = lambda _what, _outcome: None
     each: hands.Each = hands.in_turn
+    #: Likewise for readings from Slurm, which do not wait for writes to Kubernetes.
+    read_each: hands.Each = hands.in_turn
     #: Of several daemons: which namespaces this one has.
     served: ServedNamespaces = ALL_NAMESPACES
 
@@ -102,7 +104,7 @@ def build(settings: Settings, inputs: CoreInputs) -> Assembly:
         rhythm=configuration.rhythm(settings),
         served=inputs.served,
     )
-    mirror.each = inputs.each
+    mirror.each = inputs.read_each
     context = SchedulerContext(
         cluster=inputs.cluster,
         slurm=inputs.slurm,

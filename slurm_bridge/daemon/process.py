@@ -69,6 +69,8 @@ from slurm_bridge.web.routes import Routes
 STOP_SECONDS = 20.0
 #: Pods of gangs that are bound at the same time, all gangs together.
 HANDS = 4
+#: Jobs that are read from Slurm at the same time, where many are.
+READERS = 4
 #: A loop that makes no progress for this long hangs: every call has a shorter timeout.
 HUNG = 120.0
 #: The process restarts when this many hooks of a site never returned.
@@ -131,7 +133,7 @@ class Daemon:
         self._appointment = self._new_appointment(metered_cluster) if self._parts is not None else self.election
         self._feeds = Feeds(metered_cluster, clock, self._dice)
         self._labels = NamespaceLabels(lambda: metered_cluster, clock, self._dice, changed=self._on_labels)
-        self._hands, self._post = Hands(HANDS), JsonClient(clock)
+        self._hands, self._readers, self._post = Hands(HANDS), Hands(READERS), JsonClient(clock)
         self._ownership = self._new_ownership(metered_cluster)
         self._pods = self._pod_source(extras.callers)
         self._views: Mapping[Need, View] = {}
@@ -168,6 +170,7 @@ class Daemon:
             self._labels.stop()
             self.core.context.config.chain.close()
             self._hands.close()
+            self._readers.close()
             self._post.close()
 
     def stop(self) -> None:
@@ -266,6 +269,7 @@ class Daemon:
             views=self._watched,
             count=self.metrics.status_write,
             each=self._hands.each,
+            read_each=self._readers.each,
             served=served,
         )
         made = assembly.build(self.settings, inputs)

@@ -42,7 +42,7 @@ TOGETHER = 10
 #: One job read alone costs as much as so many in a list of all.
 SINGLE_COSTS = 4
 #: So many are read alone before what they say is looked at.
-ROUND = 100
+ROUND = 20
 
 
 class Mirror:
@@ -336,27 +336,31 @@ class Mirror:
 
     def look(self, job_id: JobId, owner: Owner, *, tell: bool = True) -> Placeholder | None:
         """Read one job and see whether it is (still) that workload's; None when there is no such job of ours."""
-        known = self._table.get(job_id)
-        if known is not None and known.torn and known.owner.same_workload(owner) and self._is_alone(known):
-            return self._table.get(job_id)
-        view = self._ask(lambda: self._slurm.job(job_id))
+        view = self._from_list(job_id) if self._lost_a_component(job_id) else self._ask(lambda: self._slurm.job(job_id))
         if view is None or view.owner is None or not view.owner.same_workload(owner):
             self._missed(job_id, owner, taken=view is not None)
             return None
         return self.adopt(view, tell=tell)
 
-    def _is_alone(self, torn: Placeholder) -> bool:
-        """Slurm has forgotten the other components. What is left is known by its state.
+    def _lost_a_component(self, job_id: JobId) -> bool:
+        """It is torn, and Slurm has forgotten the component that ended.
 
         slurmctld 26.05.5 reads freed memory when it is asked for the record of such a leader: it answers with an error,
-        or dies.
+        or dies. The list of jobs is safe.
         """
-        seen = self._ask(lambda: self._slurm.states([torn.job_id])).get(torn.job_id)
-        if seen is None or len(seen.components) > 1:
+        known = self._table.get(job_id)
+        if known is None or not known.torn or self._crowded:
             return False
-        if readings.moved(torn, seen):
-            self._move(torn, seen)
-        return True
+        seen = self._ask(lambda: self._slurm.states([job_id])).get(job_id)
+        return seen is not None and not seen.torn
+
+    def _from_list(self, job_id: JobId) -> JobView | None:
+        views = {one.job_id: one for one in self._all()}
+        # A row that does not even tell its id may be that of any job.
+        found = views.get(job_id) or views.get(NO_JOB)
+        if found is not None and not found.readable:
+            raise errors.Unreadable(f"Slurm job {job_id} cannot be read in the list of jobs")
+        return found
 
     def look_whose(self, job_id: JobId, owner: Owner) -> Placeholder | NotOurs | None:
         """Likewise, for a job that pods name: another workload of the same namespace may be its owner now.

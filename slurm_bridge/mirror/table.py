@@ -15,7 +15,7 @@ Listener = Callable[[WorkloadKey], None]
 #: Slurm has not said why the job waits, or has not been asked.
 NO_REASON = "None"
 
-#: Of how many groups the last attempt is remembered.
+#: Of how many groups the next attempt is remembered.
 MOST_ATTEMPTS = 10_000
 
 #: The job waits in Slurm's queue, or may do so.
@@ -44,7 +44,7 @@ class Table:
         self._unread: dict[JobId, Placeholder] = {}
         self._ended: dict[JobId, Placeholder] = {}
         self._kept_for: dict[JobId, Placeholder] = {}
-        #: The last attempt of groups whose jobs were dropped, the latest last. A group may start anew, and Slurm
+        #: The next attempt of groups whose jobs were dropped, the latest last. A group may start anew, and Slurm
         #: remembers the jobs of earlier attempts for a while.
         self._attempts: dict[WorkloadKey, int] = {}
         self._phases = dict.fromkeys(Phase, 0)
@@ -114,10 +114,10 @@ class Table:
             del self._by_key[old.owner.key]
 
     def _remember(self, old: Placeholder) -> None:
-        if old.owner.kind == kinds.PODS.kind or old.certainty is Certainty.MAYBE:
+        if old.owner.kind == kinds.PODS.kind:
             return
         key = old.owner.key
-        self._attempts[key] = max(self._attempts.pop(key, 0), old.owner.attempt)
+        self._attempts[key] = max(self._attempts.pop(key, 0), old.next_attempt)
         if len(self._attempts) > MOST_ATTEMPTS:
             del self._attempts[next(iter(self._attempts))]
 
@@ -159,9 +159,9 @@ class Table:
         return tuple(found)
 
     def next_attempt(self, key: WorkloadKey) -> int:
-        """The one after the last of those that were dropped: the same number in every daemon that has seen it."""
+        """By the jobs that were dropped: the same number in every daemon that has seen them."""
         with self._lock:
-            return self._attempts.get(key, -1) + 1
+            return self._attempts.get(key, 0)
 
     def lives(self, key: WorkloadKey) -> bool:
         """Some placeholder of this workload is not over."""

@@ -59,3 +59,11 @@ class Placeholder:
     def alive(self) -> bool:
         """The job holds nodes, may get some, or its state is unknown."""
         return self.phase is not Phase.ENDED
+
+    @property
+    def next_attempt(self) -> int:
+        """Which attempt a submit for the same workload would be.
+
+        An id that Slurm does not know is asked for again: should the job turn up after all, the taken id tells.
+        """
+        return self.owner.attempt + (1 if self.certainty is Certainty.SEEN else 0)

@@ -57,6 +57,8 @@ class Hands:
 
     def each(self, do: Callable[[T], R], things: Sequence[T], /) -> list[R]:
         """Implements Each. After an exception nothing more is begun; after the end of all hands, the rest is left."""
+        if self._closed.is_set():
+            return []
         work = _Work(do, things, self._closed)
         shares = [self._pool.submit(work.take_part) for _ in things[: self._number]]
         concurrent.futures.wait(shares)

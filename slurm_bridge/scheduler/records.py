@@ -72,12 +72,3 @@ def over(placeholder: Placeholder, note: str, now: float) -> Placeholder:
         certainty=Certainty.SEEN,
         since=now,
     )
-
-
-def next_attempt(placeholder: Placeholder) -> int:
-    """Which attempt a submit would be.
-
-    An id that Slurm does not know is asked for again: should the job turn up after all, the taken id tells.
-    """
-    step = 0 if placeholder.certainty is not Certainty.SEEN else 1
-    return placeholder.owner.attempt + step

@@ -55,8 +55,9 @@ R = TypeVar("R")
 M = TypeVar("M")
 
 _NOT_MODIFIED = 304
-#: How many answers of jobs/state are kept at most, and for how long. The mirror asks for at most 25 parts in turn.
-_MOST_STATES, _STATES_SECONDS = 32, 60.0
+#: How many answers of jobs/state are kept at most, and for how long. The mirror asks for at most 25 parts in turn, each
+#: of some calls.
+_MOST_STATES, _STATES_SECONDS = 64, 60.0
 
 
 class SlurmClient:

@@ -51,7 +51,7 @@ def submit(
         # Bindings whose answer was lost did not happen: the room that was kept for them is free.
         ctx.keeper.forget(pod.uid)
     root = desired.workload.root
-    attempt = ctx.table.next_attempt(root.key) if placeholder is None else records.next_attempt(placeholder)
+    attempt = ctx.table.next_attempt(root.key) if placeholder is None else placeholder.next_attempt
     return _send(ctx, desired, planned, attempt, served)
 
 

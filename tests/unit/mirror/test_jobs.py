@@ -228,24 +228,54 @@ def test_a_job_that_cannot_be_read_is_there_all_the_same(make: Make) -> None:
     assert watch.known(known).certainty is Certainty.SEEN
 
 
-def test_the_leader_of_a_forgotten_component_is_not_asked_for(watch: Watch) -> None:
-    """slurmctld may die of it. The list has said that the job is torn, and its state that the leader still lives."""
+def torn(watch: Watch, components: int) -> JobId:
+    """The leader of a job that runs; its second component has ended and is forgotten, as the mirror knows."""
     part = JobRequest(name="part", owner=owner(), memory=Memory(mib=100))
-    made = watch.slurm.submit(dataclasses.replace(part, components=(part,)))
+    made = watch.slurm.submit(dataclasses.replace(part, components=(part,) * (components - 1)))
     assert isinstance(made, Done)
     watch.start()
     assert isinstance(watch.slurm.cancel(JobId(made.job_id + 1)), Done)
     watch.clock.advance(31)
     watch.start()
     watch.mirror.recover()
-    found = watch.mirror.look(made.job_id, owner())
+    assert watch.known(made.job_id).torn
+    return made.job_id
+
+
+@pytest.mark.parametrize("components", [2, 3])
+def test_the_leader_of_a_forgotten_component_is_not_asked_for(make: Make, components: int) -> None:
+    """slurmctld may die of it; the list of jobs says the same."""
+    watch = make(nodes=3)
+    leader = torn(watch, components)
+    found = watch.mirror.look(leader, owner())
     assert found is not None
-    assert found.torn
-    assert watch.asked(f"/job/{made.job_id}") == 0
-    assert isinstance(watch.slurm.cancel(made.job_id), Done)
-    ended = watch.mirror.look(made.job_id, owner())
+    assert (found.torn, found.state.phase) == (True, Phase.RUNNING)
+    assert isinstance(watch.slurm.cancel(leader), Done)
+    ended = watch.mirror.look(leader, owner())
     assert ended is not None
     assert (ended.torn, ended.alive) == (False, False)
+    # The cancel alone.
+    assert watch.asked(f"/job/{leader}") == 1
+
+
+def test_a_torn_job_that_cannot_be_read_in_the_list_is_not_lost(watch: Watch) -> None:
+    """Nor when a row does not tell which job it is."""
+    leader = torn(watch, 2)
+    for row in (f'{{"job_id": {leader}, "name": 7}}', '{"name": 7}'):
+        watch.calls.plan(faults.Garble(b'{"jobs": [%s]}' % row.encode()), target=r"/jobs/\?", times=1)
+        with pytest.raises(errors.Unreadable):
+            watch.mirror.look(leader, owner())
+        assert watch.known(leader).torn
+
+
+def test_a_torn_job_whose_id_is_now_somebody_elses_is_gone_and_is_left_alone(watch: Watch) -> None:
+    """After a crash the leader's number can be that of a stranger's job without components."""
+    leader = torn(watch, 2)
+    watch.lose(leader)
+    watch.pocket.world.next_id = leader
+    assert watch.submit("other", cluster="elsewhere", known=False) == leader
+    assert watch.mirror.look(leader, owner()) is None
+    assert watch.known(leader).certainty is Certainty.GONE
 
 
 def test_many_that_are_read_alone_are_read_at_the_same_time(make: Make, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -140,11 +140,20 @@ def test_the_attempts_of_a_group_go_on_when_its_jobs_were_dropped() -> None:
     made = Table(lambda _uid: None)
     for job_id, attempt in ((7, 1), (9, 0)):
         made.put(placeholder(job_id, owner=group(attempt=attempt)))
-    made.put(placeholder(8, owner=group(attempt=5), certainty=Certainty.MAYBE))
     assert made.next_attempt(group().key) == 0
     for one in made.all():
         made.drop(one.job_id)
     assert made.next_attempt(group().key) == 2
+
+
+@pytest.mark.parametrize("certainty", [Certainty.MAYBE, Certainty.GONE])
+def test_an_attempt_that_slurm_does_not_know_is_asked_for_again_after_it_was_dropped(certainty: Certainty) -> None:
+    """As before: a submit that was never answered may still arrive, and the taken id tells."""
+    made = Table(lambda _uid: None)
+    known = placeholder(8, owner=group(attempt=5), certainty=certainty)
+    made.put(known)
+    made.drop(known.job_id)
+    assert made.next_attempt(group().key) == known.next_attempt == 5
 
 
 def test_attempts_of_the_latest_groups_are_known(monkeypatch: pytest.MonkeyPatch) -> None:

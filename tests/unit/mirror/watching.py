@@ -55,11 +55,11 @@ def view(words: str = "PENDING", **fields: Any) -> JobView:
 class Watch:
     """A mirror, what it was told to watch, and whom it woke."""
 
-    def __init__(self, folder: pathlib.Path, **rhythm: Any) -> None:
+    def __init__(self, folder: pathlib.Path, *, nodes: int = 2, **rhythm: Any) -> None:
         self.clock = VirtualClock()
-        nodes = [state.Node(name=name, cpus=64, memory_mib=64_000) for name in ("n1", "n2")]
+        machines = [state.Node(name=f"n{number + 1}", cpus=64, memory_mib=64_000) for number in range(nodes)]
         config = state.PocketConfig(minimum_job_age=30.0, hang_delay=0.0, down_delay=0.0)
-        self.pocket = PocketSlurm(clock=self.clock, nodes=nodes, reservations=(), config=config)
+        self.pocket = PocketSlurm(clock=self.clock, nodes=machines, reservations=(), config=config)
         self.line = Line(self.pocket.handler, clock=self.clock)
         self.calls = self.line.faults
         (folder / "token").write_text(self.pocket.secret)

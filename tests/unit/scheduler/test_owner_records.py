@@ -54,7 +54,7 @@ def test_a_job_that_we_cancelled_is_over_at_once() -> None:
 )
 def test_the_next_attempt_goes_on_only_from_what_is_known(known: Placeholder, attempt: int) -> None:
     """An id that Slurm does not know is asked for again: if the job turns up after all, the taken id tells."""
-    assert records.next_attempt(known) == attempt
+    assert known.next_attempt == attempt
 
 
 def pod(uid: str) -> Pod:
