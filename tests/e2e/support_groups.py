@@ -117,10 +117,13 @@ def on_nodes(pods: Sequence[Json]) -> dict[str, list[str]]:
 
 
 def jobs_for(world: World, kind: str, name: str) -> list[SlurmJob]:
-    """Every job that was ever asked for incarnations of one object and that Slurm still knows, the oldest first."""
+    """Every job that was ever asked for incarnations of one object and that Slurm still knows, the oldest first.
+
+    Slurm's times are whole seconds, and chosen ids say nothing of age.
+    """
     mine = world.slurm.jobs_of(world.daemon.cluster_id)
     chosen = [one for one in mine if (one.owner["kind"], one.owner["name"]) == (kind, name)]
-    return sorted(chosen, key=lambda one: (one.text["submit_time"]["number"], one.job_id))
+    return sorted(chosen, key=lambda one: (one.text["submit_time"]["number"], int(one.owner.get("attempt", 0))))
 
 
 def living_of(world: World, kind: str, name: str) -> list[SlurmJob]:
