@@ -238,7 +238,8 @@ def _give_back(ctx: SchedulerContext, desired: DesiredJob, read: Placeholder, mi
             ctx.avoided.add(uid, node, misfit.message, now, holds=holds, seconds=misfit.seconds)
     ctx.refresh_facts()
     pause = ctx.back_off(uid)
-    if ctx.avoided.tries(uid) > ctx.limits.bind_tries:
+    # That a node is full can be seen, and the next try is elsewhere.
+    if not misfit.lacking and ctx.avoided.tries(uid) > ctx.limits.bind_tries:
         pause = Filed(after=ctx.limits.backoff_most)
     replaced = cancel.replace(ctx, read, misfit.message)
     return pause if replaced is AT_ONCE else replaced

@@ -64,20 +64,37 @@ def test_a_full_node_is_given_back_and_avoided(bridge: Bridge) -> None:
     assert "no room" in bridge.note(first)
 
 
-def test_a_pod_that_no_node_takes_is_tried_less_and_less(bridge: Bridge) -> None:
-    """Every node refuses: the pause becomes the longest one, and Slurm is left in peace."""
+def filled(bridge: Bridge, most_seconds: int) -> Bridge:
+    """A bridge that waits so long at most, and full nodes of which Slurm knows nothing."""
     bridge = Bridge(
-        bridge.folder, world=bridge.world, scheduling={"bind_tries": 3, "backoff_most_seconds": 100}, hooks=[]
+        bridge.folder, world=bridge.world, scheduling={"bind_tries": 3, "backoff_most_seconds": most_seconds}, hooks=[]
     )
     for node in ("n1", "n2", "n3", "n4"):
         used = {"image": "none", "name": "main", "resources": {"requests": {"cpu": "4"}}}
         bridge.kube.create(
             kinds.PODS, {"metadata": {"name": f"full-{node}"}, "spec": {"nodeName": node, "containers": [used]}}
         )
+    return bridge
+
+
+def test_a_pod_that_no_node_takes_is_tried_less_and_less(bridge: Bridge) -> None:
+    """Every node is full: the pause becomes the longest one, and Slurm is left in peace."""
+    bridge = filled(bridge, 100)
     bridge.pod("a")
     bridge.run(300, step=1)
     assert not bridge.node_of("a")
     assert bridge.submits() <= 9
+
+
+def test_a_pod_that_met_full_nodes_only_does_not_wait_for_the_longest_pause(bridge: Bridge) -> None:
+    """Whether a node is full can be seen: it has refused nothing, and the next try is where there is room."""
+    bridge = filled(bridge, 3600)
+    bridge.pod("a")
+    bridge.run(20, step=1)
+    assert bridge.submits() > 3
+    bridge.kube.delete(kinds.PODS, ("default", "full-n2"), grace=0)
+    bridge.run(40, step=1)
+    assert bridge.node_of("a") == "n2"
 
 
 def test_a_pod_that_changed_under_our_hands_is_bound_as_it_is_now(bridge: Bridge) -> None:
