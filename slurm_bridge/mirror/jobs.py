@@ -7,7 +7,7 @@
     details  reason, estimated start, hold and edits: the job whose last reading is oldest, so many reads a second
     sweep    every id that Slurm knows: ours that are not among them have vanished, and those that live and that we
              cannot place are looked at once: ours are adopted, others remembered
-    recover  one full list, at the start of a leadership only
+    recover  one full list, or each job alone where Slurm has very many; at the start of a leadership only
 
 A job that waits costs nothing but its share of these calls.
 """
@@ -41,8 +41,8 @@ SETTLED = 3.0
 TOGETHER = 10
 #: One job read alone costs as much as so many in a list of all.
 SINGLE_COSTS = 4
-#: So many are read alone before what they say is looked at.
-ROUND = 20
+#: How many of the jobs that are read alone are one batch: its answers are awaited before the next begins.
+READ_BATCH = 20
 
 
 class Mirror:
@@ -62,7 +62,7 @@ class Mirror:
         self._cluster_id = cluster_id
         #: Jobs for other namespaces are another daemon's.
         self._served = served
-        #: What reads many jobs: several at once where there are hands for it.
+        #: How the jobs of a batch are read: several at once where there is a pool of threads for it.
         self.each: hands.Each = hands.in_turn
         self._rhythm = rhythm or Rhythm()
         self._period = self._rhythm.fastest
@@ -503,9 +503,9 @@ class Mirror:
         left = iter(job_ids)
         for first in left:
             # One of them is read in this thread: its calls show that it makes progress.
-            others = tuple(itertools.islice(left, ROUND - 1))
+            others = tuple(itertools.islice(left, READ_BATCH - 1))
             views = [self._view(first), *self.each(self._view, others)]
-            if len(views) <= len(others):
+            if len(views) < 1 + len(others):
                 raise errors.Unavailable("the daemon ends: not all jobs were read")
             self._answered()
             found += [view for view in views if view is not None]

@@ -46,7 +46,7 @@ class Table:
         self._kept_for: dict[JobId, Placeholder] = {}
         #: The next attempt of groups whose jobs were dropped, the latest last. A group may start anew, and Slurm
         #: remembers the jobs of earlier attempts for a while.
-        self._attempts: dict[WorkloadKey, int] = {}
+        self._next_attempts: dict[WorkloadKey, int] = {}
         self._phases = dict.fromkeys(Phase, 0)
         #: Of those that have held nodes: whether Slurm has shown the job, and whether it knows it no more.
         self._started = {(seen, gone): 0 for seen in (False, True) for gone in (False, True)}
@@ -117,9 +117,9 @@ class Table:
         if old.owner.kind == kinds.PODS.kind:
             return
         key = old.owner.key
-        self._attempts[key] = max(self._attempts.pop(key, 0), old.next_attempt)
-        if len(self._attempts) > MOST_ATTEMPTS:
-            del self._attempts[next(iter(self._attempts))]
+        self._next_attempts[key] = max(self._next_attempts.pop(key, 0), old.next_attempt)
+        if len(self._next_attempts) > MOST_ATTEMPTS:
+            del self._next_attempts[next(iter(self._next_attempts))]
 
     def _count(self, placeholder: Placeholder | None, step: int) -> None:
         if placeholder is None:
@@ -159,9 +159,9 @@ class Table:
         return tuple(found)
 
     def next_attempt(self, key: WorkloadKey) -> int:
-        """By the jobs that were dropped: the same number in every daemon that has seen them."""
+        """The number after those of the jobs that were dropped: the same in every daemon that has seen them."""
         with self._lock:
-            return self._attempts.get(key, 0)
+            return self._next_attempts.get(key, 0)
 
     def lives(self, key: WorkloadKey) -> bool:
         """Some placeholder of this workload is not over."""

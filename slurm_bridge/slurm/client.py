@@ -283,14 +283,14 @@ class SlurmClient:
         """Of jobs that run for hours the answer lists the very same rows each time: they are read once."""
         call = calls.states(job_ids)
         answer, now = self._dialogue.ask(call), self._clock.now()
-        mark, before = replies.mark(answer), self._known_states.recall(call.path, now=now)
-        if before is not None and before[0] == mark:
+        digest, before = replies.rows_digest(answer), self._known_states.recall(call.path, now=now)
+        if before is not None and before[0] == digest:
             return before[1]
         listed, odd = self._known(replies.read(answer, shapes.States))
         wanted = set(job_ids)
         found = {job_id: one for job_id, one in answers.states(listed.jobs).items() if job_id in wanted}
-        if mark is not None and not odd:
-            self._known_states.keep(call.path, (mark, found), until=now + _STATES_SECONDS)
+        if digest is not None and not odd:
+            self._known_states.keep(call.path, (digest, found), until=now + _STATES_SECONDS)
         return found
 
     def _ask(self, call: HttpRequest, shape: type[T]) -> tuple[T, tuple[rows.UnreadableRow, ...]]:

@@ -34,7 +34,7 @@ def read(answer: HttpAnswer, shape: type[T]) -> tuple[T, tuple[UnreadableRow, ..
     return found
 
 
-def mark(answer: HttpAnswer) -> bytes | None:
+def rows_digest(answer: HttpAnswer) -> bytes | None:
     """A digest of the rows of jobs/state: equal for equal rows. None of an answer that is not whole and error-free."""
     try:
         found = json_decoder.decoder(shapes.StatesUnread).decode(answer.body)

@@ -238,7 +238,7 @@ def _give_back(ctx: SchedulerContext, desired: DesiredJob, read: Placeholder, mi
             ctx.avoided.add(uid, node, misfit.message, now, holds=holds, seconds=misfit.seconds)
     ctx.refresh_facts()
     pause = ctx.back_off(uid)
-    # That a node is full can be seen, and the next try is elsewhere.
+    # A full node is avoided until it has room: the next try is on another one, and need not wait so long.
     if not misfit.lacking and ctx.avoided.tries(uid) > ctx.limits.bind_tries:
         pause = Filed(after=ctx.limits.backoff_most)
     replaced = cancel.replace(ctx, read, misfit.message)

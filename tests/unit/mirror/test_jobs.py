@@ -280,7 +280,7 @@ def test_a_torn_job_whose_id_is_now_somebody_elses_is_gone_and_is_left_alone(wat
 
 def test_many_that_are_read_alone_are_read_at_the_same_time(make: Make, monkeypatch: pytest.MonkeyPatch) -> None:
     """By those hands that the daemon has; the thread that asks reads one in each round, and shows that it lives."""
-    monkeypatch.setattr(jobs, "ROUND", 3)
+    monkeypatch.setattr(jobs, "READ_BATCH", 3)
     rounds: list[list[JobId]] = []
 
     def each(do: Callable[[Any], Any], things: Sequence[Any], /) -> list[Any]:
